@@ -1,0 +1,60 @@
+# One command for each habit. Every one of them sets up what it needs the first time: see scripts/setup.
+
+SHELL := bash
+.DEFAULT_GOAL := help
+
+READY := .venv/.ready
+SETUP_INPUTS := pyproject.toml constraints.txt scripts/setup
+
+# The Spark releases that `make test-matrix` tests against: the pinned one, and the newest of the lines around it.
+MATRIX := 4.1 4.2 4.3
+PYSPARK_4.1 := 4.1.4
+PYSPARK_4.2 := 4.2.0
+PYSPARK_4.3 := 4.3.0
+MATRIX_TESTS := $(MATRIX:%=test-spark-%)
+
+.PHONY: help demo test test-all test-matrix $(MATRIX_TESTS) lint format bench docs clean
+
+help: ## list these commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(READY) ## see it work, in a minute or two
+	@source .venv/environment.sh && .venv/bin/slackwater demo
+
+test: $(READY) ## run the tests, but for the slow ones
+	@source .venv/environment.sh && .venv/bin/python -m pytest -m "not slow"
+
+test-all: $(READY) ## run all tests
+	@source .venv/environment.sh && .venv/bin/python -m pytest
+
+test-matrix: ## run the tests against each supported Spark
+	@$(MAKE) --no-print-directory --keep-going -j1 $(MATRIX_TESTS)
+
+lint: $(READY) ## check style and types
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+
+format: $(READY) ## put imports and layout in order
+	.venv/bin/ruff check --select I --fix .
+	.venv/bin/ruff format .
+
+bench: $(READY) ## run TPC-H at scale factor 1
+	@source .venv/environment.sh && .venv/bin/slackwater bench tpch --sf 1
+
+docs: $(READY) ## check the links and the code blocks in the documentation
+	@.venv/bin/python scripts/check_docs.py
+
+clean: ## remove the environments and everything generated
+	rm -rf .venv .venv-* .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(MATRIX_TESTS): test-spark-%: .venv-%/.ready
+	@echo "==> PySpark $(PYSPARK_$*)"
+	@source .venv-$*/environment.sh && .venv-$*/bin/python -m pytest -m "not slow"
+
+$(READY): $(SETUP_INPUTS)
+	@scripts/setup
+
+.venv-%/.ready: $(SETUP_INPUTS)
+	@VENV=.venv-$* PYSPARK=$(PYSPARK_$*) scripts/setup

@@ -1,0 +1,123 @@
+"""Aggregate functions and how their partial results combine.
+
+Three classes, from the best to the least:
+
+* **additive**: partials are sums, so inserts and deletes both merge (`count`, exact `sum` and `avg`, exact variance).
+* **mergeable**: partials of inserts merge, a delete redoes the group (`min`, `max`, bit and boolean functions, and sums
+  of FLOAT/DOUBLE, which would drift or turn into NaN if deletes were subtracted).
+* **redo**: any change redoes the group (everything else).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import IntEnum
+
+from slackwater.algebra.expressions import Expr
+
+
+class Combine(IntEnum):
+    """How an aggregate follows a change of its input; the larger, the more work."""
+
+    ADDITIVE = 0
+    MERGEABLE = 1
+    REDO = 2
+
+
+@dataclass(frozen=True, slots=True)
+class AggCall:
+    """One aggregate function call with the name of its output column."""
+
+    name: str
+    func: str
+    args: tuple[Expr, ...]
+    dtype: str
+    distinct: bool = False
+    where: Expr | None = None
+
+    @property
+    def inputs(self) -> frozenset[str]:
+        """The input columns the call reads."""
+        exprs = self.args + ((self.where,) if self.where is not None else ())
+        return frozenset().union(*(e.inputs for e in exprs)) if exprs else frozenset()
+
+    @property
+    def text(self) -> str:
+        """The call as Spark SQL text."""
+        inner = ", ".join(a.text for a in self.args) or "*"
+        text = f"{self.func}({'DISTINCT ' if self.distinct else ''}{inner})"
+        return f"{text} FILTER (WHERE {self.where.text})" if self.where is not None else text
+
+    @property
+    def combine(self) -> Combine:
+        """The class of the call; see the module's text."""
+        if self.distinct and self.func not in ("min", "max"):
+            return Combine.REDO
+        return _combine(self.func, self.args[0].dtype if self.args else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Decimal38:
+    """The precision and scale of a decimal type."""
+
+    precision: int
+    scale: int
+
+
+_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
+_SMALL_INTS = ("tinyint", "smallint", "int")
+_FLOATS = ("float", "double")
+_VARIANCES = ("var_samp", "var_pop", "variance", "stddev", "stddev_samp", "stddev_pop")
+_MERGED_BY_THEMSELVES = ("min", "max", "bit_and", "bit_or", "bit_xor", "bool_and", "bool_or", "every", "any", "some")
+
+
+def decimal_of(dtype: str) -> Decimal38 | None:
+    """Read a decimal type's precision and scale; None for any other type."""
+    match = _DECIMAL.fullmatch(dtype)
+    return Decimal38(int(match[1]), int(match[2])) if match else None
+
+
+def _combine(func: str, dtype: str) -> Combine:
+    decimal = decimal_of(dtype)
+    if func == "count":
+        return Combine.ADDITIVE
+    if func in _MERGED_BY_THEMSELVES:
+        return Combine.MERGEABLE
+    if func == "sum":
+        if dtype in _SMALL_INTS or dtype == "bigint" or decimal:
+            return Combine.ADDITIVE
+        return Combine.MERGEABLE if dtype in _FLOATS else Combine.REDO
+    if func == "avg":
+        if dtype in _SMALL_INTS or (decimal and average_is_exact(decimal)):
+            return Combine.ADDITIVE
+        return Combine.MERGEABLE if dtype in _FLOATS else Combine.REDO
+    if func in _VARIANCES and (dtype in _SMALL_INTS or (decimal and decimal.precision <= 14 and decimal.scale <= 3)):
+        return Combine.ADDITIVE
+    return Combine.REDO
+
+
+def average_is_exact(decimal: Decimal38) -> bool:
+    """Whether `sum / count` at the scale of Spark's division, then rounded, is always what `avg` returns.
+
+    Spark's avg rounds the exact quotient once. Ours rounds at the division's scale first; that cannot change the
+    answer while the division keeps eight digits more than the result (for groups of fewer than 10^8 / 2 rows).
+    """
+    sum_precision = decimal.precision + 10
+    if sum_precision > 38:
+        return False
+    integral = sum_precision - decimal.scale
+    scale = max(6, decimal.scale + 21)
+    if integral + scale > 38:
+        scale = max(38 - integral, min(scale, 6))
+    return scale - (decimal.scale + 4) >= 8
+
+
+def is_float(dtype: str) -> bool:
+    """Whether values of the type are floating-point numbers."""
+    return dtype in _FLOATS
+
+
+def is_variance(func: str) -> bool:
+    """Whether the function is of the variance family."""
+    return func in _VARIANCES

@@ -1,0 +1,64 @@
+"""Aggregate functions over plain bags, and the merging of their partial columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from functools import reduce
+from typing import Any
+
+from slackwater.algebra.aggregates import AggCall, is_variance
+from slackwater.algebra.interpreter.values import grouping_key, ordered
+
+
+def aggregate(call: AggCall, values: list[Any], rows: int) -> Any:
+    """The function's value over the input values; `rows` counts the rows of a `count(*)`."""
+    if call.func == "count" and not call.args:
+        return rows
+    present = [v for v in values if v is not None]
+    if call.distinct:
+        present = list({grouping_key(v): v for v in present}.values())
+    if call.func == "count":
+        return len(present)
+    if not present:
+        return None
+    if is_variance(call.func):
+        return _variance(call.func, present)
+    if call.func == "avg":
+        return sum(present) / len(present)
+    return _FOLDS[call.func](present)
+
+
+def merge(function: str, values: Iterable[Any]) -> Any:
+    """Combine one partial column over several partial rows."""
+    present = [v for v in values if v is not None]
+    return _FOLDS[function](present) if present else None
+
+
+_FOLDS: dict[str, Callable[[list[Any]], Any]] = {
+    "sum": sum,
+    "min": lambda v: min(v, key=ordered),
+    "max": lambda v: max(v, key=ordered),
+    "bool_and": all,
+    "bool_or": any,
+    "bit_and": lambda v: reduce(lambda a, b: a & b, v),
+    "bit_or": lambda v: reduce(lambda a, b: a | b, v),
+    "bit_xor": lambda v: reduce(lambda a, b: a ^ b, v),
+}
+
+
+def _variance(func: str, values: list[Any]) -> float | None:
+    exact = [Fraction(v) for v in values]
+    mean = sum(exact) / len(exact)
+    moment = sum((v - mean) ** 2 for v in exact)
+    return finish_variance(func, float(moment), len(exact))
+
+
+def finish_variance(func: str, moment: float, count: int) -> float | None:
+    """Variance or deviation from the second central moment."""
+    divisor = count if func.endswith("_pop") else count - 1
+    if divisor <= 0:
+        return None
+    value = moment / divisor
+    return math.sqrt(value) if func.startswith("stddev") else value

@@ -1,0 +1,186 @@
+"""Spark's expressions to ours. What cannot be written back as the same SQL is refused, never guessed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from slackwater.algebra.expressions import Expr, call, col, quote, string_text
+from slackwater.capture.trees import Tree, attribute_id, type_name
+
+
+class Unsupported(Exception):
+    """Something that the algebra cannot follow; the view is then recomputed or refused."""
+
+    def __init__(self, code: str, operator: str, reason: str) -> None:
+        """Name the operator and say why."""
+        super().__init__(f"{operator}: {reason}")
+        self.code, self.operator, self.reason = code, operator, reason
+
+
+_INFIX = {
+    "Add": "+", "Subtract": "-", "Multiply": "*", "Divide": "/", "Remainder": "%", "EqualTo": "=",
+    "EqualNullSafe": "<=>", "LessThan": "<", "LessThanOrEqual": "<=", "GreaterThan": ">", "GreaterThanOrEqual": ">=",
+    "And": "and", "Or": "or", "BitwiseAnd": "&", "BitwiseOr": "|", "BitwiseXor": "^",
+}  # fmt: skip
+_UNARY = {"Not": "not", "IsNull": "is_null", "IsNotNull": "is_not_null", "UnaryMinus": "neg"}
+_TRANSPARENT = ("KnownNotNull", "KnownNullable", "KnownFloatingPointNormalized", "NormalizeNaNAndZero", "TaggingExpression")
+_FUNCTIONS = {
+    "StartsWith": "startswith", "EndsWith": "endswith", "Contains": "contains", "Coalesce": "coalesce",
+    "IntegralDivide": "div", "Substring": "substring", "Year": "year", "Month": "month", "DayOfMonth": "day",
+    "CreateNamedStruct": "named_struct", "CreateArray": "array", "CreateMap": "map", "Concat": "concat",
+    "Upper": "upper", "Lower": "lower", "Length": "length", "Abs": "abs", "Greatest": "greatest", "Least": "least",
+}  # fmt: skip
+# Properties that say nothing the SQL text would have to repeat: they follow from the session's pinned settings.
+_SILENT = {
+    "class", "num-children", "timeZoneId", "evalMode", "evalContext", "failOnError", "ansiEnabled", "nullOnOverflow",
+    "legacySizeOfNull", "nullable", "stringResultType", "dataType",
+}  # fmt: skip
+
+
+@dataclass(slots=True)
+class NameBook:
+    """Gives every column of a plan a name of its own, as near to the user's name as can be."""
+
+    by_id: dict[int, str] = field(default_factory=dict)
+    used: set[str] = field(default_factory=set)
+    types: dict[int, str] = field(default_factory=dict)
+
+    def name(self, ident: int, wish: str) -> str:
+        """The name of the column with this id."""
+        if ident not in self.by_id:
+            self.by_id[ident] = self.fresh(wish)
+        return self.by_id[ident]
+
+    def fresh(self, wish: str) -> str:
+        """A name that nobody has yet."""
+        base = re.sub(r"[^0-9a-z_]+", "_", wish.lower()).strip("_")[:40] or "col"
+        base = base if base[0] not in "_0123456789" else f"c{base}"
+        name, count = base, 1
+        while name in self.used:
+            count += 1
+            name = f"{base}_{count}"
+        self.used.add(name)
+        return name
+
+    def alias(self, ident: int, of: str) -> None:
+        """Let a plain renaming share the name of what it renames."""
+        self.by_id.setdefault(ident, of)
+
+
+@dataclass(slots=True)
+class ExpressionReader:
+    """Turns Spark's expression trees into ours.
+
+    Attributes:
+        names: the plan's names.
+        functions: Spark's function name for an expression class, asked only for classes not known here.
+    """
+
+    names: NameBook
+    functions: Callable[[], Mapping[str, str]]
+
+    def read(self, tree: Tree, replace: Callable[[Tree], Expr | None] | None = None) -> Expr:
+        """Turn one expression; `replace` may answer for a subtree."""
+        if replace is not None and (found := replace(tree)) is not None:
+            return found
+        name = tree.name
+        if name == "AttributeReference":
+            ident = attribute_id(tree.props)
+            dtype = type_name(tree.props["dataType"])
+            self.names.types.setdefault(ident, dtype)
+            return col(self.names.name(ident, tree.props["name"]), dtype)
+        if name == "Literal":
+            return _literal(tree)
+        if name == "Alias" or name in _TRANSPARENT:
+            return self.read(tree.children[0], replace)
+        args = tuple(self.read(child, replace) for child in tree.children)
+        return self._combine(tree, args)
+
+    def _combine(self, tree: Tree, args: tuple[Expr, ...]) -> Expr:
+        name = tree.name
+        if name in _INFIX:
+            return call(_INFIX[name], *args, dtype=_predicate_type(name))
+        if name in _UNARY:
+            return call(_UNARY[name], *args, dtype="" if name == "UnaryMinus" else "boolean")
+        if name == "Cast":
+            dtype = type_name(tree.props["dataType"])
+            return Expr("cast", args, f"CAST({args[0].text} AS {dtype})", dtype)
+        if name == "CaseWhen":
+            return call("case", *args)
+        if name == "If":
+            return call("if", *args)
+        if name == "In":
+            return call("in", *args, dtype="boolean")
+        if name == "InSet":
+            raise Unsupported("EXPRESSION_UNSUPPORTED", "InSet", "a large IN list was folded into a set")
+        if name in ("Like", "RLike"):
+            return _like(tree, args)
+        if name == "GetStructField":
+            return Expr(name, args, f"{args[0].text}.{quote(_struct_field(tree, args[0]))}")
+        if name in ("GetArrayItem", "GetMapValue"):
+            return Expr(name, args, f"{args[0].text}[{args[1].text}]")
+        return self._function(tree, args)
+
+    def _function(self, tree: Tree, args: tuple[Expr, ...]) -> Expr:
+        name = tree.name
+        if name == "IntegralDivide":
+            return Expr("div", args, f"({args[0].text} DIV {args[1].text})", "bigint")
+        function = _FUNCTIONS.get(name) or self.functions().get(name)
+        if function is None:
+            raise Unsupported("EXPRESSION_UNSUPPORTED", name, "no SQL function stands for this expression")
+        extra = {k: v for k, v in tree.props.items() if k not in _SILENT and not _is_child_index(v)}
+        if any(v not in (None, [], {}) for v in extra.values()):
+            raise Unsupported("EXPRESSION_UNSUPPORTED", name, f"its properties {sorted(extra)} have no place in SQL")
+        return call(function, *args)
+
+
+def _is_child_index(value: object) -> bool:
+    if isinstance(value, list):
+        return all(_is_child_index(v) for v in value)
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _predicate_type(name: str) -> str:
+    arithmetic = ("Add", "Subtract", "Multiply", "Divide", "Remainder", "BitwiseAnd", "BitwiseOr", "BitwiseXor")
+    return "" if name in arithmetic else "boolean"
+
+
+def _struct_field(tree: Tree, child: Expr) -> str:
+    name = tree.props.get("name")
+    if not name:
+        raise Unsupported("EXPRESSION_UNSUPPORTED", "GetStructField", f"a field of {child.text} has no name")
+    return str(name)
+
+
+def _like(tree: Tree, args: tuple[Expr, ...]) -> Expr:
+    if tree.name == "RLike":
+        return Expr("rlike", args, f"({args[0].text} RLIKE {args[1].text})", "boolean")
+    escape = tree.props.get("escapeChar", "\\")
+    return Expr("like", args, f"({args[0].text} LIKE {args[1].text} ESCAPE {string_text(str(escape))})", "boolean")
+
+
+def _literal(tree: Tree) -> Expr:
+    dtype, value = type_name(tree.props["dataType"]), tree.props.get("value")
+    if value is None:
+        return Expr("lit", (), f"CAST(NULL AS {dtype})", dtype)
+    text = str(value)
+    if dtype == "boolean":
+        return Expr("lit", (), text.upper(), dtype, text == "true")
+    if dtype == "int":
+        return Expr("lit", (), text if int(text) >= 0 else f"({text})", dtype, int(text))
+    if dtype in ("tinyint", "smallint", "bigint"):
+        return Expr("lit", (), f"CAST({text} AS {dtype.upper()})", dtype, int(text))
+    if dtype.startswith("decimal"):
+        return Expr("lit", (), f"CAST('{Decimal(text):f}' AS {dtype.upper()})", dtype, Decimal(text))
+    if dtype in ("float", "double"):
+        return Expr("lit", (), f"CAST('{float(text)!r}' AS {dtype.upper()})", dtype, float(text))
+    if dtype == "string":
+        return Expr("lit", (), string_text(text), dtype, text)
+    if dtype == "date" and re.fullmatch(r"[-+]?\d{4,}-\d\d-\d\d", text):
+        return Expr("lit", (), f"DATE '{text}'", dtype)
+    if dtype == "timestamp" and re.fullmatch(r"[-+]?\d{4,}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?", text):
+        return Expr("lit", (), f"TIMESTAMP '{text}'", dtype)
+    raise Unsupported("EXPRESSION_UNSUPPORTED", "Literal", f"a constant of type {dtype} has no safe spelling")

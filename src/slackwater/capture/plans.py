@@ -1,0 +1,198 @@
+"""Spark's logical operators to the algebra's nodes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from slackwater.algebra import nodes as n
+from slackwater.algebra.expressions import Expr
+from slackwater.capture.aggregates import AggregateReader
+from slackwater.capture.expressions import ExpressionReader, NameBook, Unsupported
+from slackwater.capture.trees import Tree, attribute_id, parse, type_name
+
+LEAF = re.compile(r"sw_(\d+)_(\d+)")
+"""The name of a leaf's column: the table's number and the column's position."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableShape:
+    """What capture must know of a table: its name and columns."""
+
+    name: str
+    columns: tuple[n.Field, ...]
+
+
+@dataclass(slots=True)
+class PlanReader:
+    """Reads one optimized plan.
+
+    `outputs` holds, for each node read, the ids of its output columns in order: Spark ties columns by id.
+    """
+
+    tables: Mapping[int, TableShape]
+    functions: Callable[[], Mapping[str, str]]
+    needed: frozenset[int]
+    names: NameBook = field(default_factory=NameBook)
+    _exprs: ExpressionReader = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Set up the expression reader over the same names."""
+        self._exprs = ExpressionReader(self.names, self.functions)
+
+    def read(self, tree: Tree) -> tuple[n.Rel, list[int]]:
+        """The node and the ids of its output columns."""
+        reader = _READERS.get(tree.name)
+        if reader is None:
+            raise Unsupported("OPERATOR_UNSUPPORTED", tree.name, "the algebra has no rule for this operator yet")
+        return reader(self, tree)
+
+    def _leaf(self, tree: Tree) -> tuple[n.Rel, list[int]]:
+        fields, positions, ids, table = [], [], [], None
+        for attribute in tree.nested_list("output"):
+            match = LEAF.fullmatch(attribute.props["name"])
+            if match is None or int(match[1]) not in self.tables:
+                raise Unsupported("QUERY_UNSUPPORTED", tree.name, "the query reads something that is not a table here")
+            table = self.tables[int(match[1])]
+            ident, position = attribute_id(attribute.props), int(match[2])
+            if ident not in self.needed:
+                continue
+            column = table.columns[position]
+            fields.append(n.Field(self.names.name(ident, column.name), column.dtype))
+            positions.append(position)
+            ids.append(ident)
+        if table is None:
+            raise Unsupported("QUERY_UNSUPPORTED", tree.name, "a table without columns")
+        return n.Scan(table.name, tuple(fields), tuple(positions)), ids
+
+    def _filter(self, tree: Tree) -> tuple[n.Rel, list[int]]:
+        child, ids = self.read(tree.children[0])
+        return n.Filter(child, self._exprs.read(tree.nested("condition"))), ids
+
+    def _project(self, tree: Tree) -> tuple[n.Rel, list[int]]:
+        child, _ = self.read(tree.children[0])
+        items, ids = self.items(tree.nested_list("projectList"))
+        return n.Project(child, tuple(items)), ids
+
+    def items(
+        self, trees: list[Tree], replace: Callable[[Tree], Expr | None] | None = None
+    ) -> tuple[list[n.Item], list[int]]:
+        """Named output expressions. A plain renaming keeps the name of what it renames, where that name is free."""
+        items: list[n.Item] = []
+        ids: list[int] = []
+        taken: set[str] = set()
+        for tree in trees:
+            expr = self._exprs.read(tree, replace)
+            ident = attribute_id(tree.props)
+            if tree.name == "Alias" and expr.column is not None and expr.column not in taken:
+                self.names.alias(ident, expr.column)
+            name = self.names.name(ident, tree.props["name"])
+            if name in taken:
+                raise Unsupported("OPERATOR_UNSUPPORTED", "Project", f"the column {name} is given out twice")
+            taken.add(name)
+            dtype = expr.dtype or self.names.types.get(ident, "")
+            items.append(n.Item(name, Expr(expr.op, expr.args, expr.text, dtype, expr.value)))
+            ids.append(ident)
+        return items, ids
+
+    def _join(self, tree: Tree) -> tuple[n.Rel, list[int]]:
+        kind = tree.object_name("joinType") if "object" in tree.props["joinType"] else "other"
+        if kind not in ("Inner", "Cross"):
+            raise Unsupported("OPERATOR_UNSUPPORTED", f"Join {kind}", "only inner and cross joins are incremental yet")
+        left, left_ids = self.read(tree.children[0])
+        right, right_ids = self.read(tree.children[1])
+        condition = self._exprs.read(tree.nested("condition")) if tree.props.get("condition") else None
+        return n.Join(left, right, condition), left_ids + right_ids
+
+    def _union(self, tree: Tree) -> tuple[n.Rel, list[int]]:
+        read = [self.read(child) for child in tree.children]
+        first, ids = read[0]
+        # Branches may share names with each other and with what is above, so the output gets names of its own.
+        fields = tuple(n.Field(self.names.fresh(f.name), f.dtype) for f in first.schema)
+        for ident, f in zip(ids, fields, strict=True):
+            self.names.by_id[ident] = f.name
+        return n.Union(tuple(rel for rel, _ in read), fields), ids
+
+    def _expand(self, tree: Tree) -> tuple[n.Rel, list[int]]:
+        child, _ = self.read(tree.children[0])
+        # The projections read the input's columns: they come before the output takes over any id.
+        rows = [tuple(self._exprs.read(parse(item)) for item in p) for p in tree.props["projections"]]
+        fields, ids = [], []
+        for at, attribute in enumerate(tree.nested_list("output")):
+            ident = attribute_id(attribute.props)
+            passed = {row[at].column for row in rows}
+            if ident not in self.names.by_id or passed != {self.names.by_id[ident]}:
+                self.names.by_id[ident] = self.names.fresh(attribute.props["name"])
+            fields.append(n.Field(self.names.by_id[ident], type_name(attribute.props["dataType"])))
+            ids.append(ident)
+        return n.Expand(child, tuple(rows), tuple(fields)), ids
+
+    def _aggregate(self, tree: Tree) -> tuple[n.Rel, list[int]]:
+        child, _ = self.read(tree.children[0])
+        return AggregateReader(self, self._exprs, self.names).read(tree, child)
+
+    def _sort(self, tree: Tree) -> tuple[n.Rel, list[int]]:
+        # A relation is a bag: an order that no limit reads means nothing. The root's order is kept by the caller.
+        return self.read(tree.children[0])
+
+    def _limit(self, tree: Tree) -> tuple[n.Rel, list[int]]:
+        limit, offset = None, 0
+        while tree.name in ("GlobalLimit", "LocalLimit", "Offset"):
+            if tree.name == "Offset":
+                offset = _count(tree.nested("offsetExpr"))
+            elif tree.name == "GlobalLimit":
+                limit = _count(tree.nested("limitExpr"))
+            tree = tree.children[0]
+        if limit is None:
+            limit = 2**31 - 1 - offset
+        above = []
+        while tree.name == "Project" and _sort_below(tree):
+            # LIMIT over a projection over a SORT: the projection may drop the sort's columns, so it comes last.
+            above.append(tree)
+            tree = tree.children[0]
+        child, ids = self.read(tree)
+        keys = self.sort_keys(tree) if tree.name == "Sort" else ()
+        rel: n.Rel = n.TopK(child, keys, limit, offset)
+        for project in reversed(above):
+            items, ids = self.items(project.nested_list("projectList"))
+            rel = n.Project(rel, tuple(items))
+        return rel, ids
+
+    def sort_keys(self, tree: Tree) -> tuple[n.SortKey, ...]:
+        """The keys of a Sort whose input has been read already."""
+        return tuple(
+            n.SortKey(
+                self._exprs.read(order.children[0]),
+                order.object_name("direction") == "Descending",
+                order.object_name("nullOrdering") == "NullsFirst",
+            )
+            for order in tree.nested_list("order")
+        )
+
+
+def _sort_below(tree: Tree) -> bool:
+    while tree.name == "Project":
+        tree = tree.children[0]
+    return tree.name == "Sort"
+
+
+def _count(tree: Tree) -> int:
+    if tree.name != "Literal":
+        raise Unsupported("OPERATOR_UNSUPPORTED", "Limit", "the limit is not a constant")
+    return int(tree.props["value"])
+
+
+_READERS: dict[str, Callable[[PlanReader, Tree], tuple[n.Rel, list[int]]]] = {
+    "LogicalRDD": PlanReader._leaf,
+    "Filter": PlanReader._filter,
+    "Project": PlanReader._project,
+    "Join": PlanReader._join,
+    "Union": PlanReader._union,
+    "Expand": PlanReader._expand,
+    "Aggregate": PlanReader._aggregate,
+    "Sort": PlanReader._sort,
+    "GlobalLimit": PlanReader._limit,
+    "LocalLimit": PlanReader._limit,
+    "Offset": PlanReader._limit,
+}

@@ -1,0 +1,265 @@
+"""From a query (SQL text, a DataFrame, or a function that returns one) to a plan, or to a coded refusal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from py4j.java_gateway import is_instance_of
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from slackwater.algebra import nodes as n
+from slackwater.capture.distinct import split_distinct
+from slackwater.capture.expressions import Unsupported
+from slackwater.capture.noise import quiet
+from slackwater.capture.plans import LEAF, PlanReader, TableShape
+from slackwater.capture.trees import Tree, attribute_id, class_names, parse
+from slackwater.capture.types import with_types
+from slackwater.errors import QueryRefused
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaObject
+
+EXCLUDED_RULES = (
+    "DecimalAggregates", "InferWindowGroupLimit", "MergeScalarSubqueries", "OptimizeIn", "PropagateEmptyRelation",
+    "ConvertToLocalRelation",
+)  # fmt: skip
+"""Optimizer rules that hide the algebra."""
+
+CAPTURE_SETTINGS = {
+    "spark.sql.optimizer.excludedRules": ",".join(
+        f"org.apache.spark.sql.catalyst.optimizer.{rule}" for rule in EXCLUDED_RULES
+    ),
+    "spark.sql.optimizer.dynamicPartitionPruning.enabled": "false",
+    "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
+    "spark.sql.optimizer.inSetConversionThreshold": "100000",
+    "spark.sql.maxToStringFields": "10000",
+}
+"""Session settings under which queries are captured, on top of the view's pinned ones."""
+
+_UNSTABLE = {
+    "CurrentTimestamp", "Now", "CurrentDate", "CurrentTime", "LocalTimestamp", "CurrentBatchTimestamp", "CurrentUser",
+    "CurrentDatabase", "CurrentCatalog", "CurrentTimeZone", "Uuid", "Rand", "Randn", "RandStr", "Uniform", "Shuffle",
+    "MonotonicallyIncreasingID", "SparkPartitionID", "InputFileName", "InputFileBlockStart", "InputFileBlockLength",
+    "First", "Last", "AnyValue", "CollectList", "CollectSet", "Mode", "ApproximatePercentile", "Sample",
+    "SparkVersion", "SessionUser", "SessionWindow",
+}  # fmt: skip
+_FOREIGN_CODE = {"PythonUDF", "ScalaUDF", "PythonUDAF", "ScalaAggregator", "ScalaUDAF", "HiveSimpleUDF", "HiveGenericUDF",
+                 "MapInPandas", "MapInArrow", "PythonMapInArrow", "FlatMapGroupsInPandas", "PythonUDTF"}  # fmt: skip
+
+
+_LOGICAL = "org.apache.spark.sql.catalyst.plans.logical"
+_STATEMENTS = ("Command", "ParsedStatement")
+# Anything but a query is refused before Spark sees it: Spark runs commands as soon as it analyzes them.
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """A captured query.
+
+    Attributes:
+        plan: the algebra, possibly one Opaque node.
+        columns: the user's names for the output columns, by position.
+        order: the root's ORDER BY as SQL over the output columns, for `result()`.
+        sql: the query's text where there is one.
+    """
+
+    plan: n.Rel
+    columns: tuple[str, ...]
+    order: tuple[str, ...]
+    sql: str | None
+
+
+def capture(query: str | DataFrame, spark: SparkSession, tables: Mapping[int, TableShape]) -> Captured:
+    """Turn a query into a plan.
+
+    `spark` is a session with the capture settings in which every table is a temporary view over a symbolic leaf.
+    """
+    sql = query if isinstance(query, str) else None
+    frame = _analyzed(query, spark)
+    execution = frame._jdf.queryExecution()
+    analyzed = json.loads(execution.analyzed().toJSON())
+    _refuse_unstable(analyzed, execution)
+    _refuse_duplicate_columns(frame)
+    try:
+        optimized = json.loads(execution.optimizedPlan().toJSON())
+        _add_projections(optimized, execution.optimizedPlan())
+        _refuse_lenient_arithmetic(execution.optimizedPlan())
+        plan, order = _read(optimized, frame, spark, tables)
+        return Captured(plan, tuple(frame.columns), order, sql)
+    except Unsupported as unsupported:
+        return Captured(_opaque(sql, frame, analyzed, tables, unsupported), tuple(frame.columns), (), sql)
+
+
+def _analyzed(query: str | DataFrame, spark: SparkSession) -> DataFrame:
+    if isinstance(query, DataFrame):
+        return query
+    if not isinstance(query, str) or not query.strip():
+        raise QueryRefused("QUERY_INVALID", "the query is empty", "give a SELECT statement or a DataFrame")
+    try:
+        with quiet():
+            parsed = spark._jsparkSession.sessionState().sqlParser().parsePlan(query)
+            if any(is_instance_of(spark._sc._gateway, parsed, f"{_LOGICAL}.{kind}") for kind in _STATEMENTS):
+                kind = parsed.getClass().getSimpleName()
+                raise QueryRefused("QUERY_INVALID", f"the statement is not a query but {kind}",
+                                   "give a SELECT statement")  # fmt: skip
+            return spark.sql(query)
+    except PySparkException as error:
+        first = str(error).split("\n\n")[0].split(";\n")[0]
+        raise QueryRefused("QUERY_INVALID", f"Spark cannot read the query: {first}",
+                           "check names, types and syntax against the tables of this warehouse") from error  # fmt: skip
+
+
+def _refuse_unstable(analyzed: Any, execution: JavaObject) -> None:
+    for name, _ in class_names(analyzed):
+        if name in _FOREIGN_CODE:
+            raise QueryRefused("QUERY_NONDETERMINISTIC", f"the query calls a user-defined function ({name})",
+                               "user-defined functions cannot be trusted to be deterministic; use Spark's own functions")  # fmt: skip
+        if name in _UNSTABLE:
+            raise QueryRefused("QUERY_NONDETERMINISTIC", f"{name} can answer differently each time it is run",
+                               "a standing query must depend on its tables only: keep the value in a column instead")  # fmt: skip
+    if not execution.analyzed().deterministic():
+        raise QueryRefused("QUERY_NONDETERMINISTIC", "Spark says that the query is not deterministic",
+                           "a standing query must depend on its tables only")  # fmt: skip
+
+
+def _refuse_duplicate_columns(frame: DataFrame) -> None:
+    lowered = [c.casefold() for c in frame.columns]
+    twice = sorted({c for c in lowered if lowered.count(c) > 1})
+    if twice:
+        raise QueryRefused("QUERY_INVALID", f"the query gives out the column {twice[0]!r} twice",
+                           "name every output column with AS")  # fmt: skip
+
+
+def _refuse_lenient_arithmetic(plan: JavaObject) -> None:
+    """`try_cast(x)` and `cast(x)` look the same in Spark's JSON: where any is in sight, do not trust the JSON."""
+    text = plan.toString().lower()
+    if "try_" in text or "try(" in text:
+        raise Unsupported("EXPRESSION_UNSUPPORTED", "try_*", "lenient casts and arithmetic are not incremental yet")
+
+
+def _add_projections(optimized: list[dict[str, Any]], plan: JavaObject) -> None:
+    """Spark's JSON leaves out the projections of an Expand: fetch them from the plan itself."""
+    wanting = [item for item in optimized if str(item["class"]).endswith(".Expand")]
+    if not wanting:
+        return
+    found = [node for node in _java_nodes(plan) if node.nodeName() == "Expand"]
+    for item, node in zip(wanting, found, strict=True):
+        item["projections"] = [
+            [json.loads(expr.toJSON()) for expr in _java_seq(projection)] for projection in _java_seq(node.projections())
+        ]
+
+
+def _java_nodes(node: JavaObject) -> list[JavaObject]:
+    return [node] + [below for child in _java_seq(node.children()) for below in _java_nodes(child)]
+
+
+def _java_seq(seq: JavaObject) -> list[JavaObject]:
+    return [seq.apply(i) for i in range(seq.size())]
+
+
+def _read(optimized: list[dict[str, Any]], frame: DataFrame, spark: SparkSession,
+          tables: Mapping[int, TableShape]) -> tuple[n.Rel, tuple[str, ...]]:  # fmt: skip
+    tree = parse(optimized)
+    # A union reads its inputs by position, without naming columns.
+    unions = (child for node in tree.walk() if node.name == "Union" for child in node.children)
+    root_ids = _output_ids(tree).union(*(_output_ids(child) for child in unions))
+    reader = PlanReader(tables, lambda: function_names(spark), _needed(optimized, root_ids))
+    order: tuple[n.SortKey, ...] = ()
+    if tree.name == "Sort":
+        rel, ids = reader.read(tree.children[0])
+        order = reader.sort_keys(tree)
+    else:
+        rel, ids = reader.read(tree)
+    known = {name: reader.names.types[i] for i, name in reader.names.by_id.items() if i in reader.names.types}
+    rel = with_types(rel, known, spark)
+    rel = rel.transform_up(split_distinct)
+    if isinstance(rel, n.TopK):
+        order = rel.keys
+    names = rel.names
+    if len(names) != len(frame.columns):
+        raise Unsupported("OPERATOR_UNSUPPORTED", tree.name, "the plan's output does not match the query's")
+    shown = _order_text(order, names, frame.columns)
+    _check_types(rel, frame)
+    return rel, shown
+
+
+def _check_types(rel: n.Rel, frame: DataFrame) -> None:
+    for ours, theirs in zip(rel.schema, frame.schema, strict=True):
+        if ours.dtype != theirs.dataType.simpleString():
+            reason = f"column {theirs.name} came out as {ours.dtype}, not {theirs.dataType.simpleString()}"
+            raise Unsupported("EXPRESSION_UNSUPPORTED", "output", reason)
+
+
+def _order_text(order: tuple[n.SortKey, ...], names: tuple[str, ...], columns: list[str]) -> tuple[str, ...]:
+    """Sort keys as (column, direction) over the user's columns; keys that are not output columns end the list."""
+    shown: list[str] = []
+    for key in order:
+        if key.expr.column not in names:
+            break
+        column = columns[names.index(str(key.expr.column))]
+        shown.append(json.dumps([column, key.descending, key.nulls_first]))
+    return tuple(shown)
+
+
+def _output_ids(tree: Tree) -> set[int]:
+    while tree.name in ("Sort", "Filter", "GlobalLimit", "LocalLimit", "Offset"):
+        tree = tree.children[0]
+    if tree.name == "LogicalRDD":
+        return {attribute_id(a.props) for a in tree.nested_list("output")}
+    if tree.name in ("Join", "Union"):
+        return set().union(*(_output_ids(child) for child in tree.children))
+    return set()
+
+
+def _needed(optimized: list[dict[str, Any]], root_ids: set[int]) -> frozenset[int]:
+    """Ids that anything reads. A leaf's own list of columns does not count, nor does a join that passes all on."""
+    found = set(root_ids)
+    for item in optimized:
+        if str(item["class"]).endswith("LogicalRDD"):
+            continue
+        for name, props in class_names({k: v for k, v in item.items() if k != "class"}):
+            if name == "AttributeReference":
+                found.add(attribute_id(props))
+    return frozenset(found)
+
+
+def _opaque(sql: str | None, frame: DataFrame, analyzed: Any, tables: Mapping[int, TableShape],
+            why: Unsupported) -> n.Opaque:  # fmt: skip
+    read: set[str] = set()
+    for name, props in class_names(analyzed):
+        match = LEAF.fullmatch(str(props.get("name", ""))) if name == "AttributeReference" else None
+        if match:
+            read.add(tables[int(match[1])].name)
+    if why.code == "QUERY_UNSUPPORTED" or not read:
+        raise QueryRefused("QUERY_UNSUPPORTED", f"{why.operator}: {why.reason}",
+                           "read only tables that were created in this warehouse")  # fmt: skip
+    if sql is None:
+        raise QueryRefused(why.code, f"{why.operator}: {why.reason}",
+                           "give the query as SQL text: it can then be recomputed at each refresh")  # fmt: skip
+    fields = tuple(n.Field(f"q{i}", f.dataType.simpleString()) for i, f in enumerate(frame.schema))
+    return n.Opaque(sql, tuple(sorted(read)), fields, why.code, f"{why.operator}: {why.reason}")
+
+
+_FUNCTION_NAMES: dict[str, str] = {}
+
+
+def function_names(spark: SparkSession) -> Mapping[str, str]:
+    """Spark's function name for each expression class, from its own registry."""
+    if not _FUNCTION_NAMES:
+        registry = spark._jsparkSession.sessionState().functionRegistry()
+        listed = registry.listFunction()
+        for i in range(listed.size()):
+            identifier = listed.apply(i)
+            info = registry.lookupFunction(identifier)
+            if info.isDefined():
+                simple = str(info.get().getClassName()).rsplit(".", 1)[-1]
+                _FUNCTION_NAMES.setdefault(simple, str(identifier.funcName()))
+    return _FUNCTION_NAMES
+
+
+QuerySource = str | DataFrame | Callable[[Mapping[str, DataFrame]], DataFrame]
+"""What a user may give as a query."""

@@ -1,0 +1,93 @@
+"""What the rules know while a refresh is compiled: which tables changed, which states exist, which are wanted next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from slackwater.algebra.nodes import Input, Rel, Scan, Schema
+from slackwater.algebra.printer import node_key
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a table's delta brings."""
+
+    inserted: int
+    deleted: int
+    before: int = 0
+
+    @property
+    def share(self) -> float:
+        """The delta's size relative to the table it changes."""
+        return (self.inserted + self.deleted) / max(self.before, 1)
+
+
+class Purpose(Enum):
+    """Why a step is there."""
+
+    SHARE = "shared delta"
+    APPEND = "state segment"
+    REPLACE = "state replaced"
+    BUILD = "state build"
+    RESULT = "result delta"
+    FULL = "full result"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A named relation of a program."""
+
+    name: str
+    rel: Rel
+    purpose: Purpose
+    key: str = ""
+
+
+@dataclass(slots=True)
+class Environment:
+    """The inputs and the growing program of one compilation.
+
+    Attributes:
+        changes: the tables that changed; empty with `initial`.
+        states: key of each state at hand, and whether it holds weights.
+        wanted: keys of the nodes whose state is to exist afterwards.
+        initial: there is no earlier version: only full outputs are asked for.
+        small: the most rows that are worth broadcasting.
+        scan_all: the most partial rows of a state that are merged whole instead of looked up by key.
+        rows: full output rows of nodes, by key, where observed.
+    """
+
+    changes: Mapping[str, Change]
+    states: Mapping[str, bool] = field(default_factory=dict)
+    wanted: frozenset[str] = frozenset()
+    initial: bool = False
+    small: int = 400_000
+    scan_all: int = 200_000
+    rows: Mapping[str, int] = field(default_factory=dict)
+    steps: list[Step] = field(default_factory=list)
+    reasons: dict[str, str] = field(default_factory=dict)
+    memo: dict[tuple[str, str], Rel | None] = field(default_factory=dict)
+
+    def touches(self, node: Rel) -> bool:
+        """Whether anything below the node changed."""
+        return any(isinstance(leaf, Scan) and leaf.table in self.changes for leaf in node.walk())
+
+    def add_step(self, name: str, rel: Rel, purpose: Purpose, key: str = "") -> Input:
+        """Give a relation a name; it is computed once, however often it is used."""
+        self.steps.append(Step(name, rel, purpose, key))
+        return Input(name, rel.schema, rel.weighted)
+
+    def state(self, key: str, schema: Schema) -> Input:
+        """The state kept under a key, as of the old version."""
+        return Input(f"state_{key}", schema, self.states[key])
+
+    def estimate(self, node: Rel) -> float:
+        """How many rows the node's delta may have."""
+        leaves = [leaf for leaf in node.walk() if isinstance(leaf, Scan) and leaf.table in self.changes]
+        arriving = [self.changes[leaf.table] for leaf in leaves]
+        rows = self.rows.get(node_key(node))
+        if rows is not None:
+            return max(sum(c.share for c in arriving) * rows, 1.0)
+        return 2.0 * sum(c.inserted + c.deleted for c in arriving)

@@ -1,0 +1,176 @@
+"""D and F of a whole plan: the recursion that puts the operator families together and writes the program's steps."""
+
+from __future__ import annotations
+
+from slackwater.algebra.aggregates import Combine
+from slackwater.algebra.nodes import (
+    Aggregate, Difference, Input, Join, Linearity, Negate, Opaque, Rel, Scan, TopK, plain_bag, union,
+)  # fmt: skip
+from slackwater.algebra.partials import AggChange, Finish, Partial, partial_schema
+from slackwater.algebra.printer import node_key
+from slackwater.delta import aggregate as agg
+from slackwater.delta.environment import Environment, Purpose
+from slackwater.delta.join import join_delta
+from slackwater.delta.linear import linear_delta
+
+RESULT = "result_old"
+"""The input that stands for the view's last committed result."""
+
+
+def delta(node: Rel, env: Environment) -> Rel | None:
+    """D: the change of a node's output; None where nothing below it changed."""
+    if not env.touches(node):
+        return None
+    slot = (node_key(node), "D")
+    if slot not in env.memo:
+        env.memo[slot] = _keep_change(node, _delta(node, env), env)
+    return env.memo[slot]
+
+
+def full(node: Rel, env: Environment, at: str) -> Rel:
+    """F: the whole output of a node at the old or the new version."""
+    if not env.initial and not env.touches(node):
+        at = "old"
+    key = node_key(node)
+    slot = (key, f"F.{at}")
+    if slot not in env.memo:
+        env.memo[slot] = _full(node, key, env, at)
+    found = env.memo[slot]
+    assert found is not None  # noqa: S101 - a full output is never empty by construction
+    return found
+
+
+def _delta(node: Rel, env: Environment) -> Rel | None:
+    if isinstance(node, Scan):
+        change = env.changes[node.table]
+        return Scan(node.table, node.fields, node.positions, "delta", change.deleted > 0)
+    if node.linearity is Linearity.LINEAR:
+        return linear_delta(node, tuple(delta(child, env) for child in node.children))
+    if isinstance(node, Join):
+        return _join(node, env)
+    if isinstance(node, Aggregate):
+        return _aggregate(node, env)
+    # Ordering and what the algebra cannot follow: compare the two full outputs.
+    return union(full(node, env, "new"), Negate(full(node, env, "old")))
+
+
+def _keep_change(node: Rel, change: Rel | None, env: Environment) -> Rel | None:
+    """Where the node's state lives on, its delta becomes a step: a segment of the state, used above as well."""
+    key = node_key(node)
+    if change is None or isinstance(node, Aggregate) or key not in env.wanted or key not in env.states:
+        return change
+    return env.add_step(f"delta_{key}", change, Purpose.APPEND, key)
+
+
+def _join(node: Join, env: Environment) -> Rel | None:
+    left, right = delta(node.left, env), delta(node.right, env)
+    old_left = full(node.left, env, "old")
+    new_right = full(node.right, env, "new")
+    return join_delta(
+        node, left, right, old_left, new_right,
+        env.estimate(node.left) <= env.small, env.estimate(node.right) <= env.small,
+    )  # fmt: skip
+
+
+def _aggregate(node: Aggregate, env: Environment) -> Rel | None:
+    change, redo = _partial_change(node, env)
+    if change is None:
+        child = delta(node.child, env)
+        if child is None:
+            return None
+        keys = env.add_step(f"touched_{node_key(node)}", child, Purpose.SHARE)
+        return agg.redo_delta(node, keys, full(node.child, env, "old"), full(node.child, env, "new"),
+                              small=_small(node, env))  # fmt: skip
+    key = node_key(node)
+    restrict = bool(node.groups) and env.rows.get(key, env.small) > env.scan_all
+    return AggChange(env.state(key, partial_schema(node)), change, redo, node, restrict and _small(node, env))
+
+
+def _small(node: Aggregate, env: Environment) -> bool:
+    """Whether the touched groups are few enough to be broadcast."""
+    return env.estimate(node.child) <= env.small
+
+
+def _partial_change(node: Aggregate, env: Environment) -> tuple[Input | None, Rel | None]:
+    """The change of the kept partial rows, and the redone groups; computed once for D and F."""
+    key = node_key(node)
+    if key not in env.states:
+        return None, None
+    slots = ((key, "dP"), (key, "R"))
+    if slots[0] not in env.memo:
+        change, redo = _new_partials(node, key, env)
+        env.memo[slots[0]], env.memo[slots[1]] = change, redo
+    change, redo = (env.memo[s] for s in slots)
+    assert change is None or isinstance(change, Input)  # noqa: S101 - steps are inputs
+    return change, redo
+
+
+def _new_partials(node: Aggregate, key: str, env: Environment) -> tuple[Input | None, Rel | None]:
+    child = delta(node.child, env)
+    if child is None:
+        return None, None
+    state = env.state(key, partial_schema(node))
+    if not (child.weighted and node.combine is Combine.MERGEABLE):
+        purpose = Purpose.APPEND if key in env.wanted else Purpose.SHARE
+        return env.add_step(f"delta_{key}", Partial(child, node), purpose, key), None
+    change = env.add_step(f"delta_{key}", Partial(child, node, count_deletes=True), Purpose.SHARE, key)
+    redo = agg.redone(node, change, full(node.child, env, "new"), small=_small(node, env))
+    redo = env.add_step(f"redo_{key}", redo, Purpose.SHARE, key)
+    env.reasons[key] = "groups that lost a row are redone: " + ", ".join(
+        a.func for a in node.aggs if a.combine is Combine.MERGEABLE
+    )
+    if key in env.wanted:
+        state_after = agg.replaced_state(node, state, change, redo, small=_small(node, env))
+        env.add_step(f"state_{key}_new", state_after, Purpose.REPLACE, key)
+    return change, redo
+
+
+def _full(node: Rel, key: str, env: Environment, at: str) -> Rel:
+    if key in env.states:
+        return _from_state(node, key, env, at)
+    built = _aggregate_full(node, key, env, at) if isinstance(node, Aggregate) else _plain_full(node, env, at)
+    if key in env.wanted and at == "new" and not isinstance(node, Aggregate):
+        return env.add_step(f"state_{key}", built, Purpose.BUILD, key)
+    return built
+
+
+def _plain_full(node: Rel, env: Environment, at: str) -> Rel:
+    if isinstance(node, Scan):
+        return Scan(node.table, node.fields, node.positions, at)
+    if isinstance(node, Opaque):
+        return node
+    children = tuple(full(child, env, at) for child in node.children)
+    return node.with_children(tuple(map(plain_bag, children)) if isinstance(node, TopK) else children)
+
+
+def _aggregate_full(node: Aggregate, key: str, env: Environment, at: str) -> Rel:
+    child = plain_bag(full(node.child, env, at))
+    if key in env.wanted and at == "new":
+        state = env.add_step(f"state_{key}", Partial(child, node), Purpose.BUILD, key)
+        return Finish(state, node)
+    return node.with_children((child,))
+
+
+def _from_state(node: Rel, key: str, env: Environment, at: str) -> Rel:
+    if isinstance(node, Aggregate):
+        state = env.state(key, partial_schema(node))
+        if at == "old":
+            return Finish(state, node)
+        change, redo = _partial_change(node, env)
+        if change is None:
+            return Finish(state, node)
+        if redo is not None:
+            return Finish(agg.replaced_state(node, state, change, redo, small=_small(node, env)), node)
+        return Finish(union(state, agg.plain_partials(node, change)), node)
+    state = env.state(key, node.schema)
+    change = delta(node, env) if at == "new" else None
+    return state if change is None else union(state, change)
+
+
+def result_delta(root: Rel, env: Environment) -> Rel | None:
+    """D of a view's root. Ordered and opaque queries compare with the last result instead of redoing the old side."""
+    if isinstance(root, Opaque) or any(isinstance(node, TopK) for node in root.walk()):
+        if not isinstance(root, Opaque) and not env.touches(root):
+            return None
+        return Difference(full(root, env, "new"), Input(RESULT, root.schema))
+    return delta(root, env)

@@ -1,0 +1,354 @@
+"""The engine: one warehouse, its tables and views, and the Spark that works for them."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StructField, StructType
+
+from slackwater.algebra.nodes import Field
+from slackwater.algebra.serialize import to_json
+from slackwater.capture import Captured, capture
+from slackwater.capture.plans import TableShape
+from slackwater.errors import SlackwaterError, TableError, ViewError
+from slackwater.execution.sessions import Sessions, start_spark
+from slackwater.settings import parse_bytes, pinned_settings
+from slackwater.storage.catalog import Catalog
+from slackwater.storage.files import WarehouseFiles
+from slackwater.storage.lease import WriterLease
+from slackwater.storage.records import TableRecord
+from slackwater.table import Table
+from slackwater.view import View
+
+STRATEGIES = ("auto", "rebatch")
+RESERVED = ("_w", "_n", "_d", "_file", "_pos", "_born", "_change_type", "_version", "_weight")
+
+
+class Engine:
+    """Opens or creates a warehouse.
+
+    Args:
+        path: the warehouse directory.
+        memory_budget: what the states of all views may occupy between refreshes, such as "1GB".
+        spark: a Spark session to work with; a local one is started (and stopped on close) if none is given.
+        catalog: an SQLAlchemy URL for the catalog; SQLite inside the warehouse by default.
+        read_only: open beside a running writer, without taking the lease.
+        save_states: on close, save states so that the next start need not rebuild them.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        memory_budget: str | int = "1GB",
+        spark: SparkSession | None = None,
+        catalog: str | None = None,
+        *,
+        read_only: bool = False,
+        save_states: bool = True,
+    ) -> None:
+        self.budget = parse_bytes(memory_budget)
+        self.path = Path(path).absolute()
+        self.read_only, self._save_states = read_only, save_states
+        self._prepare_directory()
+        self.catalog = Catalog.open(catalog or f"sqlite:///{self.path / 'catalog.db'}", create=not read_only)
+        self.files = WarehouseFiles(self.path)
+        self.lease: WriterLease | None = None
+        self._lock = threading.RLock()
+        self._views: dict[int, View] = {}
+        self._closed = False
+        self._spark, self._own_spark, self._sessions = spark, False, None if spark is None else Sessions(spark)
+        try:
+            if not read_only:
+                self.lease = WriterLease.acquire(self.catalog, f"slackwater engine on {self.path}")
+                self.files.sweep(self.catalog.all_paths())
+        except BaseException:
+            self.catalog.close()
+            raise
+
+    def _prepare_directory(self) -> None:
+        if self.path.exists() and not self.path.is_dir():
+            raise SlackwaterError("WAREHOUSE_INVALID", f"{self.path} is a file", "give a directory")
+        if self.read_only and not self.path.exists():
+            raise SlackwaterError("WAREHOUSE_INVALID", f"there is no warehouse at {self.path}", "create it first: slackwater init")
+        try:
+            (self.path / "data").mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise SlackwaterError("STORAGE_FAILED", f"cannot create {self.path}: {error.strerror}",
+                                  "check the path and its permissions") from error  # fmt: skip
+
+    # --- life --------------------------------------------------------------------------------------
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Save states, give back the lease, and stop Spark if it was started here. Safe to call twice."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            try:
+                if self._save_states and not self.read_only:
+                    for view in self._views.values():
+                        view.save_states()
+            finally:
+                for view in self._views.values():
+                    view.release_states()
+                if self.lease is not None:
+                    self.lease.release()
+                self.catalog.close()
+                if self._own_spark and self._spark is not None:
+                    self._spark.stop()
+
+    @property
+    def spark(self) -> SparkSession:
+        """The Spark session; started when first needed."""
+        if self._closed:
+            raise SlackwaterError("ENGINE_CLOSED", "the engine is closed", "open it again with slackwater.Engine(…)")
+        if self._spark is None:
+            self._own_spark = SparkSession.getActiveSession() is None
+            self._spark = start_spark()
+        return self._spark
+
+    @property
+    def sessions(self) -> Sessions:
+        """Sessions for our own work."""
+        if self._sessions is None:
+            self._sessions = Sessions(self.spark)
+        return self._sessions
+
+    @contextmanager
+    def writing(self) -> Iterator[WriterLease]:
+        """One writer at a time in this process, and the right to write at all."""
+        with self._lock:
+            if self._closed:
+                raise SlackwaterError("ENGINE_CLOSED", "the engine is closed", "open it again with slackwater.Engine(…)")
+            if self.lease is None:
+                raise SlackwaterError("WAREHOUSE_LOCKED", "the warehouse is open for reading only", "open it without read_only")
+            self.lease.check()
+            yield self.lease
+
+    # --- tables --------------------------------------------------------------------------------------
+
+    def create_table(self, name: str, schema: str | StructType | DataFrame, key: Sequence[str] = ()) -> Table:
+        """Create a table from a DDL string, a Spark schema, or a DataFrame (its schema is taken and its rows inserted)."""
+        fields = self._schema(schema)
+        _check_table_schema(name, fields, key)
+        with self.writing() as lease:
+            with self.catalog.commit("create_table", name, {}, lease) as tx:
+                record = tx.add_table(name, json.dumps(fields.jsonValue(), sort_keys=True), tuple(key))
+            table = Table(self, record)
+            if isinstance(schema, DataFrame):
+                try:
+                    table.insert(schema)
+                except BaseException:
+                    with self.catalog.commit("drop_table", name, {}, lease) as tx:
+                        tx.drop_table(record.id)
+                    raise
+        return table
+
+    def _schema(self, schema: str | StructType | DataFrame) -> StructType:
+        if isinstance(schema, DataFrame):
+            return schema.schema
+        if isinstance(schema, StructType):
+            return schema
+        if not isinstance(schema, str):
+            raise TableError("SCHEMA_INVALID", f"a {type(schema).__name__} is no schema", "give a DDL string, a StructType or a DataFrame")
+        try:
+            assert self.spark is not None  # noqa: S101 - parsing a DDL string needs a running Spark
+            return StructType.fromDDL(schema)
+        except PySparkException as error:
+            raise TableError("SCHEMA_INVALID", f"cannot read the schema: {str(error).splitlines()[0][:200]}",
+                             "write it as in CREATE TABLE: id BIGINT, name STRING, amount DECIMAL(12,2)") from error  # fmt: skip
+
+    def table(self, name: str) -> Table:
+        """An existing table."""
+        return Table(self, self.catalog.table(name))
+
+    def tables(self) -> list[Table]:
+        """All tables."""
+        return [Table(self, record) for record in self.catalog.tables()]
+
+    def drop_table(self, name: str) -> None:
+        """Drop a table that no view reads."""
+        with self.writing() as lease:
+            record = self.catalog.table(name)
+            users = [v.name for v in self.views() if record.name in v.tables]
+            if users:
+                raise TableError("TABLE_IN_USE", f"table {record.name!r} is read by {', '.join(users)}", "drop these views first")
+            with self.catalog.commit("drop_table", name, {}, lease) as tx:
+                tx.drop_table(record.id)
+            self.files.sweep(self.catalog.all_paths())
+
+    def check_version(self, version: int | None) -> int:
+        """A version that exists; the latest for None."""
+        latest = self.catalog.version()
+        if version is None:
+            return latest
+        if isinstance(version, bool) or not isinstance(version, int) or not 0 <= version <= latest:
+            raise SlackwaterError("VERSION_UNKNOWN", f"there is no version {version!r}", f"versions go from 0 to {latest}")
+        return version
+
+    # --- views ---------------------------------------------------------------------------------------
+
+    def create_view(
+        self,
+        name: str,
+        query: str | DataFrame | Callable[[Mapping[str, DataFrame]], DataFrame],
+        *,
+        strategy: str = "auto",
+        populate: bool = True,
+    ) -> View:
+        """Make a standing query and, unless told otherwise, compute its first result.
+
+        Args:
+            name: the view's name; tables and views share one namespace.
+            query: SQL text, a DataFrame made from `Table.relation()`, or a function from the tables' relations to one.
+            strategy: "auto" keeps states within the budget; "rebatch" keeps none and recomputes.
+            populate: compute the first result now.
+        """
+        if strategy not in STRATEGIES:
+            raise ViewError("STRATEGY_UNKNOWN", f"there is no strategy {strategy!r}", f"use one of {', '.join(STRATEGIES)}")
+        with self.writing() as lease:
+            settings = pinned_settings(self.spark)
+            captured = self.capture(query, settings)
+            query_json = json.dumps({"sql": captured.sql, "columns": captured.columns, "order": captured.order})
+            with self.catalog.commit("create_view", name, {}, lease) as tx:
+                record = tx.add_view(name, query_json, json.dumps(to_json(captured.plan)), json.dumps(settings),
+                                     json.dumps({"strategy": strategy, "stats": {}, "ordered": False}))  # fmt: skip
+            view = self._views[record.id] = View(self, record)
+            if populate:
+                try:
+                    view.refresh()
+                except BaseException:
+                    with self.catalog.commit("drop_view", name, {}, lease) as tx:
+                        tx.drop_view(record.id)
+                    self._views.pop(record.id, None)
+                    raise
+        return view
+
+    def capture(self, query: str | DataFrame | Callable[[Mapping[str, DataFrame]], DataFrame], settings: Mapping[str, str]) -> Captured:
+        """Turn a query into a plan under pinned settings."""
+        spark = self.sessions.get("capture", settings)
+        shapes = self._symbols(spark)
+        if callable(query) and not isinstance(query, DataFrame):
+            query = query({shape.name: spark.table(_quoted(shape.name)) for shape in shapes.values()})
+        if isinstance(query, DataFrame) and query.sparkSession is not spark:
+            query = self._adopt(query, spark)
+        return capture(query, spark, shapes)
+
+    def _adopt(self, frame: DataFrame, spark: SparkSession) -> DataFrame:
+        """The same logical plan in our session."""
+        dataset = spark._sc._jvm.org.apache.spark.sql.classic.Dataset
+        return DataFrame(dataset.ofRows(spark._jsparkSession, frame._jdf.queryExecution().logical()), spark)
+
+    def _symbols(self, spark: SparkSession) -> dict[int, TableShape]:
+        """Give every table to Spark as an empty leaf whose column names say where they come from."""
+        shapes: dict[int, TableShape] = {}
+        for record in self.catalog.tables():
+            schema = StructType.fromJson(json.loads(record.schema_json))
+            shapes[record.id] = TableShape(record.name, tuple(Field(f.name, f.dataType.simpleString()) for f in schema))
+            _leaf(spark, record, schema).createOrReplaceTempView(_quoted(record.name))
+        return shapes
+
+    def symbol(self, name: str) -> DataFrame:
+        """The symbolic DataFrame of one table, in the user's session."""
+        record = self.catalog.table(name)
+        return _leaf(self.spark, record, StructType.fromJson(json.loads(record.schema_json)))
+
+    def view(self, name: str) -> View:
+        """An existing view."""
+        record = self.catalog.view(name)
+        if record.id not in self._views:
+            self._views[record.id] = View(self, record)
+        return self._views[record.id]
+
+    def views(self) -> list[View]:
+        """All views."""
+        return [self.view(record.name) for record in self.catalog.views()]
+
+    def forget_view(self, view_id: int) -> None:
+        """Called by a view that was dropped."""
+        self._views.pop(view_id, None)
+
+    def refresh(self) -> list[Any]:
+        """Refresh every view; gives their reports."""
+        return [view.refresh() for view in self.views()]
+
+    def state_bytes(self, without: int | None = None) -> int:
+        """What the states of all views occupy now."""
+        return sum(v.state_bytes() for i, v in self._views.items() if i != without)
+
+    def status(self) -> dict[str, Any]:
+        """What is there: tables with rows, views with the version they stand at, bytes of state and the budget."""
+        version = self.catalog.version()
+        return {
+            "warehouse": str(self.path),
+            "version": version,
+            "budget_bytes": self.budget,
+            "state_bytes": self.state_bytes(),
+            "tables": [
+                {"name": t.name, "rows": t.count(), "complete": t.complete, "key": list(t.key),
+                 "segments": len(self.catalog.segments(f"t{t.id}"))}
+                for t in self.tables()
+            ],  # fmt: skip
+            "views": [v.status() for v in self.views()],
+        }
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _leaf(spark: SparkSession, record: TableRecord, schema: StructType) -> DataFrame:
+    """An empty RDD-backed DataFrame: the optimizer folds other empty relations away, but not this one."""
+    marked = StructType([StructField(f"sw_{record.id}_{i}", f.dataType, True) for i, f in enumerate(schema)])
+    empty = spark.createDataFrame(spark.sparkContext.emptyRDD(), marked)
+    return empty.toDF(*(f.name for f in schema))
+
+
+def _check_table_schema(name: str, schema: StructType, key: Sequence[str]) -> None:
+    if not isinstance(name, str) or not name.strip() or len(name) > 255 or any(ord(c) < 32 for c in name):
+        raise TableError("NAME_INVALID", f"{name!r} cannot name a table", "use 1 to 255 printable characters")
+    names = [f.name for f in schema]
+    if not names:
+        raise TableError("SCHEMA_INVALID", "a table needs a column", "name at least one column")
+    lowered = [c.casefold() for c in names]
+    for column in names:
+        if lowered.count(column.casefold()) > 1:
+            raise TableError("SCHEMA_INVALID", f"the column {column!r} is there twice", "columns differ in more than case")
+        if column.casefold() in RESERVED or column.startswith("_metadata"):
+            raise TableError("COLUMN_RESERVED", f"{column!r} is a name that changes use", "call the column something else")
+        if not column.strip() or any(ord(c) < 32 for c in column):
+            raise TableError("NAME_INVALID", f"{column!r} cannot name a column", "use printable characters")
+    for field in schema:
+        if _has_void(field.dataType):
+            raise TableError("TYPE_UNSUPPORTED", f"column {field.name!r} has no type", "give it one, for example STRING")
+    unknown = [k for k in key if k not in names]
+    if unknown or isinstance(key, str) or len(set(key)) != len(key):
+        raise TableError("KEY_UNKNOWN", f"the key {list(key)!r} does not name columns of {name!r}", f"choose from {', '.join(names)}")
+    for k in key:
+        if isinstance(schema[names.index(k)].dataType, MapType | ArrayType | StructType):
+            raise TableError("TYPE_UNSUPPORTED", f"{k!r} cannot be a key: it is {schema[names.index(k)].dataType.simpleString()}",
+                             "choose columns of plain types")  # fmt: skip
+
+
+def _has_void(dtype: DataType) -> bool:
+    if isinstance(dtype, NullType):
+        return True
+    if isinstance(dtype, ArrayType):
+        return _has_void(dtype.elementType)
+    if isinstance(dtype, MapType):
+        return _has_void(dtype.keyType) or _has_void(dtype.valueType)
+    return isinstance(dtype, StructType) and any(_has_void(f.dataType) for f in dtype)

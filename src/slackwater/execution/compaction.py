@@ -1,0 +1,168 @@
+"""Merging what piles up, so that refresh time, plans and memory do not grow with the number of refreshes.
+
+States and results are merged in tiers: the many small segments first, the large first one only when the small ones have
+grown to a good part of it. Table segments are merged up to the version that every view has reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from slackwater.algebra.nodes import Aggregate, Field, Input
+from slackwater.algebra.partials import MergePartials, partial_schema
+from slackwater.execution.render import WEIGHT, consolidated, render
+from slackwater.execution.states import State, checkpoint, release, stored_bytes
+from slackwater.storage.faults import crash_point
+from slackwater.storage.records import NewSegment, SegmentRecord
+from slackwater.storage.relations import BORN, FILE, POSITION, RelationReader
+
+if TYPE_CHECKING:
+    from slackwater.engine import Engine
+    from slackwater.view import View
+
+STATE_SEGMENTS = 6
+RESULT_SEGMENTS = 8
+TABLE_SEGMENTS = 16
+GROWN = 0.5
+"""The share of the first segment that the others may reach before it is rewritten too."""
+KEEP_VERSIONS = 100
+"""Superseded segments stay readable for this many versions."""
+
+
+def compact_states(view: View) -> None:
+    """Merge the segments of each state that has too many."""
+    spark = None
+    for key, state in list(view.states.items()):
+        if len(state.segments) <= STATE_SEGMENTS:
+            continue
+        if spark is None:
+            spark = view.engine.sessions.get("delta", view.settings)
+        view.states[key] = _merged(view, state, spark)
+
+
+def _merged(view: View, state: State, spark: SparkSession) -> State:
+    sizes = stored_bytes(view.engine.spark)
+    first, *rest = state.segments
+    grown = sum(sizes.get(s.rdd_id, 0) for s in rest)
+    whole = grown > GROWN * sizes.get(first.rdd_id, 0)
+    merged = state.segments if whole else tuple(rest)
+    frame = _consolidated(view, replace(state, segments=merged), spark, whole=whole)
+    _, segment = checkpoint(frame.coalesce(1 if grown < 64_000_000 and not whole else 2), eager=True)
+    kept = (segment,) if whole else (first, segment)
+    release(merged)
+    return replace(state, segments=kept)
+
+
+def _consolidated(view: View, state: State, spark: SparkSession, *, whole: bool) -> DataFrame:
+    frame = state.scan(spark)
+    node = view.state_node(state.key)
+    if isinstance(node, Aggregate):
+        if not whole:
+            return frame
+        frame.createOrReplaceTempView("compacted")
+        return spark.sql(render(MergePartials(Input("compacted", partial_schema(node)), node)))
+    if not state.weighted or node is None:
+        return frame
+    frame.createOrReplaceTempView("compacted")
+    return spark.sql(consolidated("SELECT * FROM compacted", node.schema, plain=whole))
+
+
+def compact_result(view: View) -> None:
+    """Fold a result's segments into one when they are many."""
+    engine, owner = view.engine, f"v{view.id}"
+    segments = engine.catalog.segments(owner)
+    if len(segments) <= RESULT_SEGMENTS:
+        return
+    spark = engine.sessions.get("batch", view.settings)
+    first = min(segments, key=lambda s: s.first_version)
+    rest = [s for s in segments if s.first_version > first.last_version]
+    if sum(s.row_count for s in rest) > GROWN * first.row_count or len(rest) < 2:
+        frame = view.result_frame(spark).toDF(*(f"c{i}" for i in range(len(view.columns))))
+        made = [engine.files.segment(1, engine.files.write(frame.coalesce(_files_for(segments)), owner))]
+        _commit_merge(engine, owner, segments, made, view.name)
+    else:
+        _commit_merge(engine, owner, rest, _net_changes(view, rest, spark, owner), view.name)
+
+
+def _net_changes(view: View, segments: Sequence[SegmentRecord], spark: SparkSession, owner: str) -> list[NewSegment]:
+    from slackwater.view import _ResultReader
+
+    reader = _ResultReader(spark, view.engine.files, view.schema)
+    signed = reader.plus(segments).withColumn(WEIGHT, F.lit(1)).unionAll(
+        reader.minus(segments).withColumn(WEIGHT, F.lit(-1))
+    )  # fmt: skip
+    fields = tuple(Field(f"c{i}", f.dataType.simpleString()) for i, f in enumerate(view.schema))
+    cut, held = checkpoint(spark.sql(consolidated("SELECT * FROM {changes}", fields, plain=False), changes=signed), eager=True)
+    try:
+        columns = [f.name for f in fields]
+        made = [
+            view.engine.files.segment(sign, view.engine.files.write(cut.where(F.col(WEIGHT) == sign).select(*columns).coalesce(1), owner))
+            for sign in (1, -1)
+        ]
+    finally:
+        release([held])
+    return made
+
+
+def compact_tables(engine: Engine, names: Sequence[str]) -> None:
+    """Merge the small segments of tables, up to the version that every view has reached."""
+    for name in names:
+        table = engine.table(name)
+        owner = f"t{table.id}"
+        segments = engine.catalog.segments(owner)
+        if len(segments) <= TABLE_SEGMENTS:
+            continue
+        reached = min((v.version for v in engine.views() if name in v.tables and v.version), default=engine.catalog.version())
+        ready = sorted((s for s in segments if s.last_version <= reached), key=lambda s: (s.first_version, -s.sign))
+        if len(ready) <= TABLE_SEGMENTS // 2:
+            continue
+        first = ready[0]
+        rest = [s for s in ready if s.first_version > first.last_version]
+        whole = sum(s.row_count for s in rest) > GROWN * first.row_count
+        chosen = ready if whole else rest
+        made = _merged_table(engine, table.reader(engine.spark), chosen, owner)
+        _commit_merge(engine, owner, chosen, made, name)
+
+
+def _merged_table(engine: Engine, reader: RelationReader, segments: Sequence[SegmentRecord], owner: str) -> list[NewSegment]:
+    """One plus segment of the rows that live on, and one minus segment of deletes that reach further back."""
+    made = [engine.files.segment(1, engine.files.write(reader.snapshot(segments).coalesce(_files_for(segments)), owner))]
+    if any(s.sign < 0 for s in segments):
+        oldest = min(s.first_version for s in segments)
+        earlier = reader.minus(segments).where(F.col(BORN) < oldest)
+        columns = [*(f"c{i}" for i in range(len(reader.schema))), FILE, POSITION, BORN]
+        made.append(engine.files.segment(-1, engine.files.write(earlier.select(*columns).coalesce(1), owner)))
+    return made
+
+
+def _commit_merge(engine: Engine, owner: str, old: Sequence[SegmentRecord], new: list[NewSegment], subject: str) -> None:
+    kept = [s for s in new if s.row_count]
+    crash_point("compact.before_commit")
+    with engine.catalog.commit("compact", subject, {"segments": len(old)}, engine.lease) as tx:
+        tx.merge_segments(owner, [s.id for s in old], kept)
+        version = tx.version
+    crash_point("compact.after_commit")
+    for segment in new:
+        if not segment.row_count:
+            engine.files.remove(segment.path)
+    vacuum(engine, owner, version - KEEP_VERSIONS)
+
+
+def vacuum(engine: Engine, owner: str, before: int) -> None:
+    """Forget superseded segments that are older than a version, and remove their files."""
+    old = engine.catalog.superseded(owner, before)
+    if old:
+        engine.catalog.forget_segments([s.id for s in old], engine.lease)
+        named = engine.catalog.all_paths()
+        for segment in old:
+            if segment.path not in named:
+                engine.files.remove(segment.path)
+
+
+def _files_for(segments: Sequence[SegmentRecord]) -> int:
+    return max(1, min(8, sum(s.byte_count for s in segments) // 64_000_000 + 1))

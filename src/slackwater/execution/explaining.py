@@ -1,0 +1,58 @@
+"""A view's plan for people: what each operator does, what is kept, what was dropped and why."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from slackwater.algebra.nodes import Opaque, Rel
+from slackwater.algebra.printer import describe, node_key
+from slackwater.delta.environment import Change
+from slackwater.execution.program import INCREMENTAL, INITIAL, compile_program
+from slackwater.settings import show_bytes
+
+if TYPE_CHECKING:
+    from slackwater.view import View
+
+
+def explain(view: View, *, with_sql: bool) -> str:
+    """The plan tree with states and reasons; then the program of the next refresh, if every table changed."""
+    choices = {c.key: c for c in view.choices}
+    sizes = view.known_bytes()
+    lines = [f"view {view.name} at version {view.version}, strategy {view.strategy}"]
+    lines.append(f"states {show_bytes(view.state_bytes())} of a budget of {show_bytes(view.engine.budget)}")
+    lines.append("")
+    _tree(view, view.plan, 0, lines, choices, sizes)
+    if with_sql:
+        lines += ["", "program of the next refresh, if every table brings inserts:", "", program_sql(view)]
+    return "\n".join(lines)
+
+
+def _tree(view: View, node: Rel, depth: int, lines: list[str], choices: dict[str, object], sizes: dict[str, int]) -> None:
+    key = node_key(node)
+    text = "  " * depth + describe(node)
+    lines.append(text if len(text) <= 160 else text[:157] + "…")
+    choice = choices.get(key)
+    if isinstance(node, Opaque):
+        lines.append("  " * depth + f"    ↻ recomputed at each refresh: [{node.code}] {node.reason}")
+    elif choice is not None:
+        kept = key in view.states
+        mark = f"■ kept {show_bytes(sizes.get(key, 0))}" if kept else "□ not kept"
+        lines.append("  " * depth + f"    {mark}: {choice.reason}")  # type: ignore[attr-defined]
+    reasons = view.last_program.reasons if view.last_program is not None else {}
+    if key in reasons:
+        lines.append("  " * depth + f"    ↻ {reasons[key]}")
+    for child in node.children:
+        _tree(view, child, depth + 1, lines, choices, sizes)
+
+
+def program_sql(view: View) -> str:
+    """The SQL of the next refresh."""
+    if isinstance(view.plan, Opaque) or not view.states:
+        return compile_program(view.plan, INITIAL, {}, {}, view.wanted, {}).as_sql()
+    changes = {}
+    for name in view.tables:
+        table = view.engine.table(name)
+        if not table.complete:
+            changes[name] = Change(max(1, table.count() // 100), 0, table.count())
+    weights = {key: state.weighted for key, state in view.states.items()}
+    return compile_program(view.plan, INCREMENTAL, changes, weights, frozenset(view.states), view.row_estimates()).as_sql()

@@ -1,0 +1,72 @@
+"""A refresh as a program: named steps, each one SELECT with a purpose, and the root that makes the result's change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from slackwater.algebra.nodes import Difference, Input, Opaque, Rel, Scan
+from slackwater.delta.environment import Change, Environment, Purpose, Step
+from slackwater.delta.rules import RESULT, full, result_delta
+from slackwater.execution.render import render
+
+INITIAL, RECOMPUTE, INCREMENTAL = "initial", "recompute", "incremental"
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What one refresh runs.
+
+    Attributes:
+        mode: initial, recompute or incremental; the first two are the same compiler with no states.
+        steps: relations that are computed once, in order.
+        root: the full result (initial) or its change; None where nothing can change.
+        reasons: why a node is redone, by its key.
+    """
+
+    mode: str
+    steps: tuple[Step, ...]
+    root: Rel | None
+    reasons: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def scans(self) -> frozenset[tuple[str, str]]:
+        """The tables that are read, and at which time."""
+        rels = [s.rel for s in self.steps] + ([self.root] if self.root is not None else [])
+        found = {(x.table, x.at) for rel in rels for x in rel.walk() if isinstance(x, Scan)}
+        found |= {(t, "") for rel in rels for x in rel.walk() if isinstance(x, Opaque) for t in x.tables}
+        return frozenset(found)
+
+    @property
+    def inputs(self) -> frozenset[str]:
+        """The names of states and of the old result that are read."""
+        rels = [s.rel for s in self.steps] + ([self.root] if self.root is not None else [])
+        made = {s.name for s in self.steps}
+        return frozenset(x.name for rel in rels for x in rel.walk() if isinstance(x, Input) and x.name not in made)
+
+    def as_sql(self) -> str:
+        """The program as SQL text."""
+        parts = [f"-- {s.purpose.value}: {s.name}\n{render(s.rel)};" for s in self.steps]
+        if self.root is not None:
+            purpose = Purpose.FULL if self.mode == INITIAL else Purpose.RESULT
+            parts.append(f"-- {purpose.value}\n{render(self.root)};")
+        return "\n\n".join(parts) or "-- nothing to do"
+
+
+def compile_program(
+    plan: Rel,
+    mode: str,
+    changes: Mapping[str, Change],
+    states: Mapping[str, bool],
+    wanted: frozenset[str],
+    rows: Mapping[str, int],
+) -> Program:
+    """Compile a refresh from the plan, the states at hand, the states wanted next and what changed."""
+    if mode == INCREMENTAL:
+        env = Environment(changes, states, wanted, rows=rows)
+        root = result_delta(plan, env)
+        return Program(mode, tuple(env.steps), root, env.reasons)
+    env = Environment({}, {}, wanted, initial=True, rows=rows)
+    whole = full(plan, env, "new")
+    root = whole if mode == INITIAL else Difference(whole, Input(RESULT, plan.schema))
+    return Program(mode, tuple(env.steps), root, env.reasons)

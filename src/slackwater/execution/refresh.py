@@ -1,0 +1,316 @@
+"""The refresh: from what changed to one commit that moves result, changes and version together."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from slackwater.algebra.nodes import Aggregate, Filter, Opaque, Project, Rel, Scan
+from slackwater.algebra.printer import describe, node_key
+from slackwater.algebra.serialize import to_json
+from slackwater.capture.noise import quiet
+from slackwater.delta.aggregate import keeps_partials
+from slackwater.delta.environment import Change
+from slackwater.errors import SlackwaterError, ViewError
+from slackwater.execution.program import INCREMENTAL, INITIAL, RECOMPUTE, Program, compile_program
+from slackwater.execution.render import WEIGHT
+from slackwater.execution.reports import Refresh
+from slackwater.execution.runner import Bindings, Outcome, run
+from slackwater.execution.sampling import kept_shares
+from slackwater.execution.states import State, release, stored_bytes
+from slackwater.planning.default_states import Choice, choose_states
+from slackwater.planning.join_order import order_joins
+from slackwater.storage.files import is_disk_full
+from slackwater.storage.records import SegmentRecord
+
+if TYPE_CHECKING:
+    from slackwater.engine import Engine
+    from slackwater.view import View
+
+LARGE_DELTA = 0.5
+"""Where the changed rows are more than this share of all rows, a recompute is cheaper."""
+
+
+@dataclass(slots=True)
+class Timer:
+    """Seconds by phase."""
+
+    started: float = field(default_factory=time.perf_counter)
+    phases: dict[str, float] = field(default_factory=dict)
+    _last: float = field(default_factory=time.perf_counter)
+
+    def phase(self, name: str) -> None:
+        """End a phase."""
+        now = time.perf_counter()
+        self.phases[name] = self.phases.get(name, 0.0) + now - self._last
+        self._last = now
+
+    def total(self) -> dict[str, float]:
+        """All phases and their sum."""
+        return {**self.phases, "total": time.perf_counter() - self.started}
+
+
+@dataclass(slots=True)
+class TableState:
+    """A table between the two versions of a refresh."""
+
+    id: int
+    complete: bool
+    rows: int
+    key: tuple[int, ...]
+    delta: tuple[SegmentRecord, ...]
+
+    @property
+    def change(self) -> Change | None:
+        """What the delta brings; None where nothing came."""
+        if not self.delta:
+            return None
+        plus = sum(s.row_count for s in self.delta if s.sign > 0)
+        minus = sum(s.row_count for s in self.delta if s.sign < 0)
+        return Change(plus, minus, max(self.rows - plus + minus, 0))
+
+
+class Refresher:
+    """One refresh of one view."""
+
+    def __init__(self, view: View) -> None:
+        self.view, self.engine = view, view.engine
+        self.timer = Timer()
+        self.before = view.version
+        self.upto = self.engine.catalog.version()
+        self.tables = {name: self._table(name) for name in view.tables}
+
+    def _table(self, name: str) -> TableState:
+        table = self.engine.table(name)
+        owner = f"t{table.id}"
+        delta: tuple[SegmentRecord, ...] = ()
+        if self.before:
+            delta = self.engine.catalog.segments_between(owner, self.before, self.upto)
+        names = [f.name for f in table.schema]
+        return TableState(table.id, table.complete, table.count(), tuple(names.index(k) for k in table.key), delta)
+
+    @property
+    def changes(self) -> dict[str, Change]:
+        """The tables that changed."""
+        return {name: t.change for name, t in self.tables.items() if t.change is not None}
+
+    def refresh(self, *, full: bool = False) -> Refresh:
+        """Bring the view to the latest version."""
+        if self.before and not self.changes and not full:
+            return self._nothing()
+        mode, reason = self._mode(full)
+        attempts = [(mode, True, reason)]
+        if mode == INCREMENTAL:
+            attempts.append((RECOMPUTE, True, "the incremental program failed"))
+        if self.view.strategy != "rebatch":
+            attempts.append((INITIAL if not self.before else RECOMPUTE, False, "a program with states failed"))
+        error: Exception | None = None
+        for attempt, with_states, why in attempts:
+            try:
+                with quiet():
+                    return self._attempt(attempt, with_states, why if error is None else f"{why}: {_first_line(error)}")
+            except (PySparkException, Py4JJavaError) as failure:
+                if is_disk_full(failure):
+                    raise SlackwaterError("STORAGE_FULL", "the disk is full", "free some space; nothing was applied") from failure
+                error = failure
+        raise ViewError("SPARK_FAILED", f"the query of {self.view.name!r} fails on the data at version {self.upto}: "
+                        f"{_first_line(error)}", "correct the rows it fails on, or the query; the last result stands") from error  # fmt: skip
+
+    def _nothing(self) -> Refresh:
+        self.timer.phase("plan")
+        return Refresh(self.view.name, "none", self.before, self.before, seconds=self.timer.total(),
+                       states=self.view.states_by_label(), state_bytes=self.view.state_bytes(),
+                       budget_bytes=self.engine.budget, reason="no table of the query has changed")  # fmt: skip
+
+    def _mode(self, full: bool) -> tuple[str, str]:
+        if not self.before:
+            return INITIAL, "the first result"
+        if full:
+            return RECOMPUTE, "asked for"
+        plan = self.view.plan
+        if isinstance(plan, Opaque):
+            return RECOMPUTE, f"[{plan.code}] {plan.reason}"
+        if self.view.strategy == "rebatch":
+            return RECOMPUTE, "the strategy is rebatch"
+        changed = sum(c.inserted + c.deleted for c in self.changes.values())
+        present = sum(c.before for c in self.changes.values())
+        if changed > LARGE_DELTA * present:
+            return RECOMPUTE, f"{changed:,} changed rows against {present:,}: the delta is too large to pay"
+        missing = self._missing_states()
+        if missing:
+            return RECOMPUTE, missing
+        return INCREMENTAL, "the delta is small and the states are at hand"
+
+    def _missing_states(self) -> str:
+        """Say which wanted state is not there; a refresh without it would cost more than a recompute."""
+        for node in self.view.plan.walk():
+            key = node_key(node)
+            if isinstance(node, Aggregate) and keeps_partials(node) and key not in self.view.states:
+                return f"no state for {describe(node)[:80]}"
+        absent = self.view.wanted - set(self.view.states)
+        return "states were lost and are rebuilt" if absent else ""
+
+    # --- one attempt -----------------------------------------------------------------------------
+
+    def _attempt(self, mode: str, with_states: bool, reason: str) -> Refresh:
+        view = self.view
+        spark = self.engine.sessions.get("delta" if mode == INCREMENTAL else "batch", view.settings)
+        shares: Mapping[str, float] = {}
+        if mode != INCREMENTAL and not isinstance(view.plan, Opaque):
+            shares = self._plan_anew(spark)
+        choices = self._choices(shares) if with_states and view.strategy != "rebatch" else ()
+        wanted = frozenset(c.key for c in choices if c.keep)
+        if mode == INCREMENTAL:
+            wanted &= frozenset(view.states)
+        weights = {key: state.weighted for key, state in view.states.items()} if mode == INCREMENTAL else {}
+        program = compile_program(view.plan, mode, self.changes, weights, wanted, view.row_estimates())
+        self.timer.phase("plan")
+        outcome = run(program, spark, self._bindings(spark), self.engine.files, f"v{view.id}", view.result_schema)
+        self.timer.phase("run")
+        return self._commit(mode, program, outcome, choices, reason)
+
+    def _plan_anew(self, spark: SparkSession) -> Mapping[str, float]:
+        """With no states to respect, choose the join order again from what the tables hold now."""
+        view = self.view
+        leaves = [node for node in _join_leaves(view.logical_plan)]
+        shares = kept_shares(leaves, spark, self._frame, {t: s.rows for t, s in self.tables.items()})
+
+        def rows(node: Rel) -> float:
+            return float(self._base_rows(node)) * shares.get(node_key(node), 1.0)
+
+        view.plan = order_joins(view.logical_plan, rows, lambda n: float(self._base_rows(n)), self._unique)
+        return shares
+
+    def _base_rows(self, node: Rel) -> int:
+        return max((self.tables[leaf.table].rows for leaf in node.walk() if isinstance(leaf, Scan)), default=1)
+
+    def _unique(self, table: str) -> tuple[int, ...]:
+        return self.tables[table].key
+
+    def _choices(self, shares: Mapping[str, float]) -> tuple[Choice, ...]:
+        known = self.view.known_bytes()
+        budget = max(self.engine.budget - self.engine.state_bytes(without=self.view.id), 0)
+        recorded = {**self.view.shares, **shares}
+        self.view.shares = dict(recorded)
+        return choose_states(self.view.plan, lambda t: not self.tables[t].complete,
+                             lambda n: recorded.get(node_key(n), 1.0), budget, known)  # fmt: skip
+
+    # --- inputs ----------------------------------------------------------------------------------
+
+    def _bindings(self, spark: SparkSession) -> Bindings:
+        view = self.view
+        return Bindings(
+            table=lambda name, at: self._frame(name, at, spark),
+            old_result=lambda: view.result_frame(spark),
+            states=view.states,
+            labels={node_key(node): describe(node) for node in view.plan.walk()},
+            aggregates=frozenset(node_key(node) for node in view.plan.walk() if isinstance(node, Aggregate)),
+        )
+
+    def _frame(self, name: str, at: str, spark: SparkSession) -> DataFrame:
+        """A table as of the old version, the new one, or the changes between; by its own names where `at` is empty."""
+        table, state = self.engine.table(name), self.tables[name]
+        reader = table.reader(spark)
+        owner = f"t{state.id}"
+        if at == "delta":
+            return self._delta(reader, state)
+        version = self.before if at == "old" else self.upto
+        frame = reader.snapshot(self.engine.catalog.segments(owner, at=version))
+        return frame if at else frame.toDF(*(f.name for f in table.schema))
+
+    def _delta(self, reader: Any, state: TableState) -> DataFrame:
+        inserted: DataFrame = reader.inserted(state.delta)
+        if not any(s.sign < 0 for s in state.delta):
+            return inserted
+        deleted = reader.deleted(state.delta, self.before).withColumn(WEIGHT, F.lit(-1))
+        return inserted.withColumn(WEIGHT, F.lit(1)).unionAll(deleted)
+
+    # --- the commit ------------------------------------------------------------------------------
+
+    def _commit(self, mode: str, program: Program, outcome: Outcome, choices: tuple[Choice, ...], reason: str) -> Refresh:
+        view, engine = self.view, self.engine
+        inserted = sum(s.row_count for s in outcome.segments if s.sign > 0)
+        deleted = sum(s.row_count for s in outcome.segments if s.sign < 0)
+        kept = outcome.states if mode != INCREMENTAL else {**view.states, **outcome.states}
+        wanted = frozenset(c.key for c in choices if c.keep)
+        kept = {key: state for key, state in kept.items() if key in wanted}
+        sizes = _sizes(kept, stored_bytes(engine.spark))
+        kept, choices = _fit(kept, sizes, choices, max(engine.budget - engine.state_bytes(without=view.id), 0))
+        rows_in = {t: c.inserted + c.deleted for t, c in self.changes.items()} or {t: s.rows for t, s in self.tables.items()}
+        try:
+            with engine.catalog.commit("refresh", view.name, {"mode": mode}, engine.lease) as tx:
+                tx.add_segments(f"v{view.id}", outcome.segments)
+                report = Refresh(
+                    view.name, mode, self.before, tx.version, rows_in, inserted, deleted, self.timer.total(),
+                    {kept[k].label[:120]: sizes[k] for k in kept}, sum(sizes[k] for k in kept), engine.budget, reason,
+                )  # fmt: skip
+                tx.update_view(view.id, version=tx.version, plan_json=json.dumps(to_json(view.plan)),
+                               options_json=json.dumps(view.options_with(choices, sizes)))  # fmt: skip
+                tx.add_refresh(view.id, self.before, tx.version, report.total_seconds, report.to_dict())
+        except BaseException:
+            outcome.discard(engine.files)
+            raise
+        view.adopt(tx.version, kept, choices, program, sizes)
+        used = {s.rdd_id for state in kept.values() for s in state.segments}
+        release(s for s in outcome.temporary if s.rdd_id not in used)
+        self.timer.phase("commit")
+        view.compact()
+        self.timer.phase("compact")
+        return _with_seconds(report, self.timer.total())
+
+
+def _with_seconds(report: Refresh, seconds: Mapping[str, float]) -> Refresh:
+    values = report.to_dict() | {"seconds": seconds}
+    return Refresh(**values)
+
+
+def _sizes(states: Mapping[str, State], stored: Mapping[int, int]) -> dict[str, int]:
+    return {key: sum(stored.get(i, 0) for i in state.rdd_ids()) for key, state in states.items()}
+
+
+def _fit(states: dict[str, State], sizes: Mapping[str, int], choices: tuple[Choice, ...],
+         budget: int) -> tuple[dict[str, State], tuple[Choice, ...]]:  # fmt: skip
+    """Drop the largest states until the measured bytes fit: an estimate that was too low is caught here."""
+    kept, dropped = dict(states), set()
+    while kept and sum(sizes[k] for k in kept) > budget:
+        worst = max(kept, key=lambda k: (not kept[k].partial, sizes[k]))
+        dropped.add(worst)
+        del kept[worst]
+    marked = tuple(
+        Choice(c.key, c.label, False, f"{sizes[c.key]:,} bytes do not fit the budget of {budget:,}") if c.key in dropped else c
+        for c in choices
+    )
+    return kept, marked
+
+
+def _join_leaves(plan: Rel) -> list[Rel]:
+    """The filtered, projected scans of a plan."""
+    found, stack = [], [plan]
+    while stack:
+        node = stack.pop()
+        if _is_leaf(node):
+            found.append(node)
+        else:
+            stack.extend(node.children)
+    return found
+
+
+def _is_leaf(node: Rel) -> bool:
+    while isinstance(node, Project | Filter):
+        node = node.child
+    return isinstance(node, Scan)
+
+
+def _first_line(error: BaseException | None) -> str:
+    return str(error).splitlines()[0][:300] if error is not None and str(error) else type(error).__name__
+
+
+__all__ = ["Refresher"]

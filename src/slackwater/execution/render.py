@@ -1,0 +1,174 @@
+"""Plans as Spark SQL that a person can read.
+
+Every relation becomes one SELECT. A relation that can have weights other than +1 has a column `_w`, always +1 or -1.
+Leaves are temporary views: `table@old`, `table@new`, `table@delta`, and one for each state and step.
+"""
+
+from __future__ import annotations
+
+from slackwater.algebra import nodes as n
+from slackwater.algebra.aggregates import is_float
+from slackwater.algebra.expressions import Expr, quote
+from slackwater.algebra.partials import AggChange, Finish, MergePartials, Partial
+from slackwater.execution import render_aggregates
+
+WEIGHT = "_w"
+
+
+def table_view(table: str, at: str) -> str:
+    """The name of the temporary view that stands for a table at a time."""
+    return f"{table}@{at}"
+
+
+def physical(position: int) -> str:
+    """The name of a table's column inside its files: its position, so that no user's name reaches a file."""
+    return f"c{position}"
+
+
+def render(node: n.Rel) -> str:
+    """The SELECT statement for a plan."""
+    match node:
+        case n.Scan():
+            columns = [f"{physical(p)} AS {quote(f.name)}" for f, p in zip(node.fields, node.positions, strict=True)]
+            return f"SELECT {_list(columns, node)} FROM {quote(table_view(node.table, node.at))}"
+        case n.Input():
+            return f"SELECT {_list(_names(node), node)} FROM {quote(node.name)}"
+        case n.Filter():
+            return f"SELECT * FROM {_sub(node.child)} WHERE {node.predicate.text}"
+        case n.Project():
+            columns = [_item(i.expr, i.name) for i in node.items]
+            return f"SELECT {_list(columns, node)} FROM {_sub(node.child)}"
+        case n.Union():
+            return "\nUNION ALL\n".join(_aligned(child, node) for child in node.inputs)
+        case n.Expand():
+            return _expand(node)
+        case n.Join():
+            return _join(node)
+        case n.SemiJoin():
+            return _semi_join(node)
+        case n.Negate():
+            weight = f"-{WEIGHT}" if node.child.weighted else "-1"
+            return f"SELECT {', '.join([*_names(node), f'{weight} AS {WEIGHT}'])} FROM {_sub(node.child)}"
+        case n.Consolidate():
+            return consolidated(render(node.child), node.schema, plain=True)
+        case n.Difference():
+            old = n.Negate(n.Union((node.old,), node.schema))
+            return consolidated(render(n.Union((node.new, old), node.schema)), node.schema, plain=False)
+        case n.Aggregate():
+            return render_aggregates.aggregate(node, _sub(node.child))
+        case n.TopK():
+            return _top_k(node)
+        case n.Opaque():
+            return f"SELECT * FROM (\n{node.sql}\n) AS q({', '.join(_names(node))})"
+        case Partial():
+            return render_aggregates.partial(node, _sub(node.child))
+        case MergePartials():
+            return render_aggregates.merge(node.agg, _sub(node.child))
+        case Finish():
+            return render_aggregates.finish(node.agg, f"({render_aggregates.merge(node.agg, _sub(node.child))})")
+        case AggChange():
+            return _agg_change(node)
+        case _:
+            raise TypeError(f"no SQL for {type(node).__name__}")
+
+
+def _sub(node: n.Rel) -> str:
+    return f"({indent(render(node))})"
+
+
+def indent(sql: str) -> str:
+    """Shift a nested SELECT to the right so that the nesting shows."""
+    return sql.replace("\n", "\n  ")
+
+
+def _names(node: n.Rel) -> list[str]:
+    return [quote(name) for name in node.names]
+
+
+def _list(columns: list[str], node: n.Rel) -> str:
+    return ", ".join([*columns, WEIGHT] if node.weighted else columns) or "1 AS `_`"
+
+
+def _item(expr: Expr, name: str) -> str:
+    return quote(name) if expr.column == name else f"{expr.text} AS {quote(name)}"
+
+
+def _aligned(child: n.Rel, parent: n.Rel) -> str:
+    """One branch of a union, under the parent's column names."""
+    columns = [
+        quote(c) if c == p else f"{quote(c)} AS {quote(p)}" for c, p in zip(child.names, parent.names, strict=True)
+    ]
+    if parent.weighted:
+        columns.append(WEIGHT if child.weighted else f"1 AS {WEIGHT}")
+    return f"SELECT {', '.join(columns)} FROM {_sub(child)}"
+
+
+def _expand(node: n.Expand) -> str:
+    def struct(exprs: tuple[Expr, ...]) -> str:
+        cells = (f"CAST({e.text} AS {f.dtype})" for e, f in zip(exprs, node.fields, strict=True))
+        return f"STRUCT({', '.join(cells)})"
+
+    rows = ", ".join(struct(exprs) for exprs in node.projections)
+    names = [f"x{i}" for i in range(len(node.fields))]
+    columns = [f"x.{x} AS {quote(f.name)}" for x, f in zip(names, node.fields, strict=True)]
+    source = f"{_sub(node.child)} AS e LATERAL VIEW INLINE(ARRAY({rows})) x AS {', '.join(names)}"
+    return f"SELECT {_list(columns, node)} FROM {source}"
+
+
+def _join(node: n.Join) -> str:
+    columns = [f"l.{quote(name)}" for name in node.left.names] + [f"r.{quote(name)}" for name in node.right.names]
+    left, right = node.left.weighted, node.right.weighted
+    if left or right:
+        weight = f"l.{WEIGHT} * r.{WEIGHT}" if left and right else f"{'l' if left else 'r'}.{WEIGHT}"
+        columns.append(f"{weight} AS {WEIGHT}")
+    hint = {"": "", "left": "/*+ BROADCAST(l) */ ", "right": "/*+ BROADCAST(r) */ "}[node.broadcast]
+    kind = "CROSS JOIN" if node.condition is None else "JOIN"
+    condition = "" if node.condition is None else f"\n  ON {node.condition.text}"
+    return f"SELECT {hint}{', '.join(columns) or '1 AS `_`'}\nFROM {_sub(node.left)} AS l\n{kind} {_sub(node.right)} AS r{condition}"
+
+
+def _semi_join(node: n.SemiJoin) -> str:
+    keys = ", ".join(f"{theirs.text} AS _k{i}" for i, (_, theirs) in enumerate(node.pairs))
+    condition = " AND ".join(f"{mine.text} <=> _k{i}" for i, (mine, _) in enumerate(node.pairs))
+    hint = "/*+ BROADCAST(k) */ " if node.small else ""
+    kind = "LEFT ANTI JOIN" if node.anti else "LEFT SEMI JOIN"
+    return f"SELECT {hint}* FROM {_sub(node.child)} AS c\n{kind} (SELECT {keys} FROM {_sub(node.keys)}) AS k\n  ON {condition}"
+
+
+def _top_k(node: n.TopK) -> str:
+    used = {k.expr.column for k in node.keys}
+    ties = [f"{quote(name)} ASC NULLS FIRST" for name in node.names if name not in used]
+    order = ", ".join([*(k.text for k in node.keys), *ties])
+    offset = f" OFFSET {node.offset}" if node.offset else ""
+    return f"SELECT * FROM {_sub(node.child)} ORDER BY {order} LIMIT {node.limit}{offset}"
+
+
+def _agg_change(node: AggChange) -> str:
+    old = node.old
+    if node.restrict and node.agg.groups:
+        pairs = tuple((k, k) for k in render_aggregates.key_columns(node.agg))
+        old = n.SemiJoin(node.old, node.change, pairs)
+    redo = _sub(node.redo) if node.redo is not None else None
+    return render_aggregates.change(node, _sub(old), _sub(node.change), redo)
+
+
+def consolidated(sql: str, fields: n.Schema, *, plain: bool) -> str:
+    """Let deletes meet inserts: each row as often as its net weight says, as +1 rows or, if not `plain`, ±1 rows.
+
+    Floating-point columns are grouped by their text as well, because GROUP BY alone would turn -0.0 into 0.0.
+    """
+    columns, keys = [], []
+    for f in fields:
+        if is_float(f.dtype):
+            columns.append(f"ANY_VALUE({quote(f.name)}) AS {quote(f.name)}")
+            keys.append(f"CAST({quote(f.name)} AS STRING)")
+        else:
+            columns.append(quote(f.name))
+            keys.append(quote(f.name))
+    names = ", ".join(quote(f.name) for f in fields)
+    net = f"SELECT {', '.join([*columns, f'SUM({WEIGHT}) AS _s'])} FROM ({indent(sql)}) GROUP BY {', '.join(keys)}"
+    rows = f"({indent(net)} HAVING SUM({WEIGHT}) <> 0) AS g LATERAL VIEW EXPLODE(SEQUENCE(1L, ABS(_s))) x AS _i"
+    if plain:
+        check = "IF(_s > 0, _i, raise_error('SLACKWATER_NEGATIVE_ROW'))"
+        return f"SELECT {names} FROM {rows} WHERE {check} > 0"
+    return f"SELECT {names}, CAST(SIGN(_s) AS INT) AS {WEIGHT} FROM {rows}"

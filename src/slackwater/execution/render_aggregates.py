@@ -1,0 +1,153 @@
+"""Aggregates, partial aggregates and their changes as Spark SQL."""
+
+from __future__ import annotations
+
+from slackwater.algebra import nodes as n
+from slackwater.algebra.aggregates import AggCall, decimal_of, is_float
+from slackwater.algebra.expressions import Expr, col, quote
+from slackwater.algebra.partials import (
+    DELETES, OVERFLOW, ROWS, AggChange, Partial, PartialColumn, finish_text, partial_columns,
+)  # fmt: skip
+
+WEIGHT = "_w"
+
+
+def key_columns(agg: n.Aggregate) -> tuple[Expr, ...]:
+    """The key columns of partial rows."""
+    return tuple(col(g.name, g.expr.dtype) for g in agg.groups)
+
+
+def _group_by(keys: list[str]) -> str:
+    return f"\nGROUP BY {', '.join(keys)}" if keys else ""
+
+
+def aggregate(node: n.Aggregate, source: str) -> str:
+    """A plain aggregate over a plain bag."""
+    columns = [f"{g.expr.text} AS {quote(g.name)}" for g in node.groups]
+    columns += [f"{a.text} AS {quote(a.name)}" for a in node.aggs]
+    return f"SELECT {', '.join(columns)}\nFROM {source}{_group_by([g.expr.text for g in node.groups])}"
+
+
+def partial(node: Partial, source: str) -> str:
+    """Partial rows from input rows; where the input has weights, deletes subtract."""
+    weighted = node.child.weighted
+    columns = [f"{g.expr.text} AS {quote(g.name)}" for g in node.agg.groups]
+    for call in node.agg.aggs:
+        for column in partial_columns(call):
+            columns.append(f"{_initial(call, column, weighted)} AS {quote(column.name)}")
+    if weighted:
+        columns.append(f"COALESCE(SUM(CAST({WEIGHT} AS BIGINT)), 0L) AS {ROWS}")
+    else:
+        columns.append(f"COUNT(1) AS {ROWS}")
+    if node.count_deletes:
+        columns.append(f"COUNT(IF({WEIGHT} < 0, 1, NULL)) AS {DELETES}" if weighted else f"0L AS {DELETES}")
+    return f"SELECT {', '.join(columns)}\nFROM {source}{_group_by([g.expr.text for g in node.agg.groups])}"
+
+
+def _initial(call: AggCall, column: PartialColumn, weighted: bool) -> str:
+    """One partial column from input rows."""
+    where = f" FILTER (WHERE {call.where.text})" if call.where is not None else ""
+    arg = call.args[0].text if call.args else ""
+    if column.role == "seen":
+        if not weighted:
+            return f"COUNT({arg or '1'}){where}"
+        signed = f"IF({arg} IS NULL, 0, {WEIGHT})" if arg else WEIGHT
+        return f"COALESCE(SUM(CAST({signed} AS BIGINT)){where}, 0L)"
+    if column.role == "value":
+        inserted = f"IF({WEIGHT} > 0, {arg}, NULL)" if weighted else arg
+        return f"{column.merge.upper()}({inserted}){where}"
+    value = arg if decimal_of(call.args[0].dtype) or is_float(call.args[0].dtype) else f"CAST({arg} AS BIGINT)"
+    if column.role == "square" or call.func not in ("sum", "avg"):
+        exact = f"CAST({arg} AS {_small_decimal(call)})"
+        value = f"{exact} * {exact}" if column.role == "square" else exact
+    signed = f"IF({WEIGHT} > 0, {value}, -({value}))" if weighted else value
+    return _guarded(f"SUM({signed}){where}", f"COUNT({arg}){where}", column)
+
+
+def _small_decimal(call: AggCall) -> str:
+    decimal = decimal_of(call.args[0].dtype)
+    return f"DECIMAL({decimal.precision},{decimal.scale})" if decimal else "DECIMAL(10,0)"
+
+
+def _guarded(total: str, present: str, column: PartialColumn) -> str:
+    """A total in its fixed type. A decimal sum that overflows is NULL without ANSI: never keep that, stop instead."""
+    cast = f"CAST({total} AS {column.dtype.upper()})"
+    if decimal_of(column.dtype) is None:
+        return cast
+    return f"COALESCE({cast}, IF({present} > 0, raise_error('{OVERFLOW}'), NULL))"
+
+
+def merge(agg: n.Aggregate, source: str) -> str:
+    """One partial row a group from any number of them."""
+    keys = [quote(g.name) for g in agg.groups]
+    columns = keys + [
+        f"{_merged(c, quote(c.name))} AS {quote(c.name)}" for call in agg.aggs for c in partial_columns(call)
+    ]
+    columns.append(f"COALESCE(SUM({ROWS}), 0L) AS {ROWS}")
+    having = f"\nHAVING SUM({ROWS}) > 0" if keys else ""
+    return f"SELECT {', '.join(columns)}\nFROM {source}{_group_by(keys)}{having}"
+
+
+def _merged(column: PartialColumn, value: str) -> str:
+    merged = f"{column.merge.upper()}({value})"
+    return _guarded(merged, f"COUNT({value})", column) if column.merge == "sum" else merged
+
+
+def finish(agg: n.Aggregate, source: str) -> str:
+    """The aggregate's output from merged partial rows."""
+    columns = [quote(g.name) for g in agg.groups] + [f"{finish_text(a)} AS {quote(a.name)}" for a in agg.aggs]
+    return f"SELECT {', '.join(columns)} FROM {source}"
+
+
+def change(node: AggChange, old: str, delta: str, redo: str | None) -> str:
+    """Minus the old and plus the new row of each touched group.
+
+    The rows of the state (`_src` 0), of the change (1) and of the redone groups (2) are merged in one pass; columns
+    that start with `o$` hold the old and those with `m$` the new partials.
+    """
+    agg = node.agg
+    keys = [quote(g.name) for g in agg.groups]
+    columns = [c for call in agg.aggs for c in partial_columns(call)]
+    columns.append(PartialColumn(ROWS, "sum", "seen", "bigint"))
+    deletes = DELETES in node.change.names and redo is not None
+    names = ", ".join(keys + [quote(c.name) for c in columns])
+    parts = [f"SELECT {names}, 0L AS _d, 0 AS _src FROM {old}"]
+    parts.append(f"SELECT {names}, {'_d' if deletes else '0L AS _d'}, 1 AS _src FROM {delta}")
+    if redo is not None:
+        parts.append(f"SELECT {names}, 0L AS _d, 2 AS _src FROM {redo}")
+    merged = keys + [f"{text} AS {quote(prefix + c.name)}" for c in columns for prefix, text in _versions(c, deletes)]
+    having = "\nHAVING MAX(_src) > 0"
+    both = f"(SELECT {', '.join(merged)}\nFROM ({' UNION ALL '.join(parts)}){_group_by(keys)}{having})"
+    return _unpivot(agg, keys, both)
+
+
+def _versions(column: PartialColumn, deletes: bool) -> list[tuple[str, str]]:
+    name = quote(column.name)
+    before = _merged(column, f"IF(_src = 0, {name}, NULL)")
+    after = _merged(column, f"IF(_src < 2, {name}, NULL)") if deletes else _merged(column, name)
+    if deletes:
+        after = f"IF(MAX(_d) > 0, {_merged(column, f'IF(_src = 2, {name}, NULL)')}, {after})"
+    return [("o$", before), ("m$", after)]
+
+
+def _unpivot(agg: n.Aggregate, keys: list[str], both: str) -> str:
+    alive = {p: "TRUE" if not keys else f"COALESCE({quote(p + ROWS)}, 0L) > 0" for p in ("o$", "m$")}
+    finished = [
+        f"IF({alive[p]}, {finish_text(a, p)}, NULL) AS {quote(p + a.name)}" for p in ("o$", "m$") for a in agg.aggs
+    ]
+    flags = [f"{alive['o$']} AS _was", f"{alive['m$']} AS _is"]
+    inner = f"(SELECT {', '.join([*keys, *finished, *flags])} FROM {both})"
+    names = [f"x{i}" for i in range(len(agg.aggs))]
+    cells = {
+        p: "".join(f", {quote(p + a.name)} AS {x}" for x, a in zip(names, agg.aggs, strict=True)) for p in ("o$", "m$")
+    }
+    rows = f"ARRAY(STRUCT(_was AS t, -1 AS w{cells['o$']}), STRUCT(_is AS t, 1 AS w{cells['m$']}))"
+    columns = keys + [f"x.{x} AS {quote(a.name)}" for x, a in zip(names, agg.aggs, strict=True)]
+    where = "x._there"
+    if not any(is_float(a.dtype) for a in agg.aggs):
+        same = " AND ".join(
+            ["_was = _is", *(f"{quote('o$' + a.name)} <=> {quote('m$' + a.name)}" for a in agg.aggs)]
+        )
+        where += f" AND NOT ({same})"
+    view = f"{inner} AS b LATERAL VIEW INLINE({rows}) x AS {', '.join(['_there', WEIGHT, *names])}"
+    return f"SELECT {', '.join([*columns, WEIGHT])}\nFROM {view}\nWHERE {where}"

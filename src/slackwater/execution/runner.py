@@ -1,0 +1,175 @@
+"""Runs a program on Spark: binds its inputs to temporary views, its steps to checkpoints, and takes its output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from slackwater.algebra.nodes import Aggregate, Rel, TopK
+from slackwater.delta.environment import Purpose
+from slackwater.execution.program import INITIAL, Program
+from slackwater.execution.render import WEIGHT, render, table_view
+from slackwater.execution.states import State, StateSegment, checkpoint, release
+from slackwater.storage.faults import crash_point
+from slackwater.storage.files import WarehouseFiles
+from slackwater.storage.records import NewSegment
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import DataType
+
+_ARROW_SAFE = ("bigint", "int", "smallint", "tinyint", "double", "float", "string", "boolean", "date", "timestamp",
+               "timestamp_ntz", "binary")  # fmt: skip
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a program made, before the commit."""
+
+    segments: list[NewSegment] = field(default_factory=list)
+    states: dict[str, State] = field(default_factory=dict)
+    temporary: list[StateSegment] = field(default_factory=list)
+    rows_in: int = 0
+
+    def discard(self, files: WarehouseFiles, keep: frozenset[int] = frozenset()) -> None:
+        """Forget everything, as after a failure; rows that older states share stay."""
+        for segment in self.segments:
+            files.remove(segment.path)
+        release(s for s in self.temporary if s.rdd_id not in keep)
+
+
+@dataclass(frozen=True, slots=True)
+class Bindings:
+    """How a program's names turn into DataFrames."""
+
+    table: Callable[[str, str], DataFrame]
+    old_result: Callable[[], DataFrame]
+    states: Mapping[str, State]
+    labels: Mapping[str, str]
+    aggregates: frozenset[str]
+
+
+def run(program: Program, spark: SparkSession, bindings: Bindings, files: WarehouseFiles, owner: str,
+        schema: StructType) -> Outcome:  # fmt: skip
+    """Run a program; files are written and states filled when it returns, but nothing is visible yet."""
+    outcome = Outcome()
+    try:
+        _bind_inputs(program, spark, bindings)
+        pending = _bind_steps(program, spark, bindings, outcome)
+        if program.root is not None:
+            frame = spark.sql(render(program.root))
+            outcome.segments = _take(frame, program, files, owner, schema)
+        for cut in pending:
+            cut.write.format("noop").mode("overwrite").save()
+        crash_point("state.after_build")
+    except BaseException:
+        outcome.discard(files)
+        raise
+    return outcome
+
+
+def _bind_inputs(program: Program, spark: SparkSession, bindings: Bindings) -> None:
+    for table, at in sorted(program.scans):
+        frame = bindings.table(table, at)
+        name = table_view(table, at) if at else table
+        frame.createOrReplaceTempView(f"`{name.replace('`', '``')}`")
+    for name in sorted(program.inputs):
+        if name.startswith("state_"):
+            bindings.states[name.removeprefix("state_")].scan(spark).createOrReplaceTempView(name)
+        else:
+            bindings.old_result().createOrReplaceTempView(name)
+
+
+def _bind_steps(program: Program, spark: SparkSession, bindings: Bindings, outcome: Outcome) -> list[DataFrame]:
+    """Checkpoint each step, lazily: the job that reads it fills it. Gives the steps that nothing reads."""
+    if program.steps:
+        crash_point("state.before_build")
+    read = {name for s in program.steps for name in _names_read(s.rel)}
+    read |= _names_read(program.root) if program.root is not None else set()
+    unread: list[DataFrame] = []
+    for step in program.steps:
+        cut, segment = checkpoint(spark.sql(render(step.rel)))
+        cut.createOrReplaceTempView(step.name)
+        outcome.temporary.append(segment)
+        if step.name not in read:
+            unread.append(cut)
+        if step.purpose is Purpose.APPEND:
+            outcome.states[step.key] = bindings.states[step.key].append(segment)
+        elif step.purpose in (Purpose.BUILD, Purpose.REPLACE):
+            label = bindings.labels.get(step.key, "")
+            outcome.states[step.key] = State(step.key, label, (segment,), step.key in bindings.aggregates)
+    return unread
+
+
+def _names_read(rel: Rel) -> set[str]:
+    from slackwater.algebra.nodes import Input
+
+    return {x.name for x in rel.walk() if isinstance(x, Input)}
+
+
+def _take(frame: DataFrame, program: Program, files: WarehouseFiles, owner: str, schema: StructType) -> list[NewSegment]:
+    """Write the result's rows (initial) or changes; small ones come through the driver and need no further job."""
+    signed = WEIGHT in frame.columns
+    physical = [f"c{i}" for i in range(len(schema))]
+    frame = frame.toDF(*physical, WEIGHT) if signed else frame.toDF(*physical)
+    if _fits_driver(program) and all(_arrow_safe(f.dataType) for f in schema):
+        try:
+            return _take_small(frame.toArrow(), signed, files, owner)
+        except (PySparkException, Py4JJavaError) as error:
+            if "maxResultSize" not in str(error):
+                raise
+    return _take_large(frame, signed, physical, files, owner)
+
+
+def _fits_driver(program: Program) -> bool:
+    """Changes are small by nature; a full result only where the plan's top says so."""
+    if program.mode != INITIAL:
+        return True
+    node = program.root
+    while node is not None and len(node.children) == 1:
+        if isinstance(node, TopK) and node.limit <= 10_000:
+            return True
+        agg = node if isinstance(node, Aggregate) else getattr(node, "agg", None)
+        if isinstance(agg, Aggregate):
+            return not agg.groups
+        node = node.children[0]
+    return False
+
+
+def _arrow_safe(dtype: DataType) -> bool:
+    name = dtype.simpleString()
+    return name in _ARROW_SAFE or name.startswith("decimal")
+
+
+def _take_small(table: pa.Table, signed: bool, files: WarehouseFiles, owner: str) -> list[NewSegment]:
+    if not signed:
+        return [files.segment(1, files.write_arrow(table, owner))] if table.num_rows else []
+    weights = table.column(WEIGHT)
+    made = []
+    for sign in (1, -1):
+        part = table.filter(pc.equal(weights, sign)).drop_columns([WEIGHT])
+        if part.num_rows:
+            made.append(files.segment(sign, files.write_arrow(part, owner)))
+    return made
+
+
+def _take_large(frame: DataFrame, signed: bool, physical: list[str], files: WarehouseFiles, owner: str) -> list[NewSegment]:
+    if not signed:
+        return [s for s in [files.segment(1, files.write(frame, owner))] if s.row_count]
+    cut, segment = checkpoint(frame)
+    try:
+        made = []
+        for sign in (1, -1):
+            rows = cut.where(F.col(WEIGHT) == sign).select(*physical)
+            made.append(files.segment(sign, files.write(rows, owner)))
+        return [s for s in made if s.row_count]
+    finally:
+        release([segment])

@@ -1,0 +1,53 @@
+"""States on disk: written when the engine closes, loaded when it opens again at the same version."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.errors import PySparkException
+from pyspark.sql.types import IntegerType, StructField, StructType, _parse_datatype_string
+
+from slackwater.algebra.nodes import Aggregate
+from slackwater.algebra.partials import partial_schema
+from slackwater.algebra.printer import describe
+from slackwater.execution.render import WEIGHT
+from slackwater.execution.states import State, checkpoint
+from slackwater.storage.records import NewState
+
+if TYPE_CHECKING:
+    from slackwater.view import View
+
+
+def save_states(view: View) -> None:
+    """Write every state of a view under names that the catalog then knows; states are soft, so a failure is no harm."""
+    engine = view.engine
+    spark = engine.sessions.get("batch", view.settings)
+    made = []
+    for key, state in view.states.items():
+        path = engine.files.write(state.scan(spark), f"v{view.id}", "states")
+        described = engine.files.segment(1, path)
+        detail = {"weighted": state.weighted}
+        made.append(NewState(key, view.version, path, described.row_count, described.byte_count, detail))
+    engine.catalog.save_states(view.id, made, engine.lease)
+
+
+def load_states(view: View) -> dict[str, State]:
+    """The saved states that match the committed version and the plan; all others are forgotten."""
+    engine = view.engine
+    found: dict[str, State] = {}
+    for record in engine.catalog.states(view.id):
+        node = view.state_node(record.node)
+        if record.version != view.version or node is None or not engine.files.parquet_files(record.path):
+            continue
+        fields = partial_schema(node) if isinstance(node, Aggregate) else node.schema
+        schema = [StructField(f.name, _parse_datatype_string(f.dtype), True) for f in fields]
+        if record.detail.get("weighted"):
+            schema.append(StructField(WEIGHT, IntegerType(), True))
+        spark = engine.sessions.get("delta", view.settings)
+        try:
+            frame = spark.read.schema(StructType(schema)).parquet(engine.files.absolute(record.path))
+            _, segment = checkpoint(frame)
+        except PySparkException:
+            continue
+        found[record.node] = State(record.node, describe(node), (segment,), isinstance(node, Aggregate))
+    return found

@@ -1,0 +1,88 @@
+"""Spark sessions: one for each set of pinned settings and each kind of work; the user's own is never changed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from slackwater.capture.query import CAPTURE_SETTINGS
+from slackwater.errors import SlackwaterError
+
+DELTA_SETTINGS = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.files.minPartitionNum": "1",
+    "spark.sql.optimizer.dynamicPartitionPruning.enabled": "false",
+    "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+}
+"""Small work over kept states: adaptive execution costs more than it saves there."""
+
+BATCH_SETTINGS = {
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+}
+
+_KINDS: dict[str, Mapping[str, str]] = {"delta": DELTA_SETTINGS, "batch": BATCH_SETTINGS, "capture": CAPTURE_SETTINGS}
+
+
+def start_spark(memory: str | None = None) -> SparkSession:
+    """Start a local Spark, or take the one that runs already."""
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    if not os.environ.get("JAVA_HOME") and shutil.which("java") is None:
+        raise SlackwaterError("JAVA_MISSING", "Spark needs Java 17 or newer, and there is no java on the PATH",
+                              "install it, for example: apt-get install openjdk-17-jre-headless")  # fmt: skip
+    builder = (
+        SparkSession.builder.appName("slackwater")
+        .master("local[*]")
+        .config("spark.driver.memory", memory or _default_memory())
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.shuffle.partitions", str(2 * (os.cpu_count() or 1)))
+        .config("spark.driver.extraJavaOptions", "-Dlog4j2.level=ERROR -XX:+UseParallelGC")
+        .config("spark.log.level", "ERROR")
+    )
+    spark: SparkSession = builder.getOrCreate()
+    return spark
+
+
+def _default_memory() -> str:
+    """A third of the machine's memory, between 1 and 8 GiB."""
+    pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
+    return f"{max(1, min(8, pages * size // 2**30 // 3))}g"
+
+
+class Sessions:
+    """Hands out sessions that share one Spark."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        """`spark` is the user's session; ours are made beside it."""
+        self.user = spark
+        self._made: dict[tuple[str, tuple[tuple[str, str], ...]], SparkSession] = {}
+
+    def get(self, kind: str, pinned: Mapping[str, str]) -> SparkSession:
+        """The session for a kind of work ("delta", "batch", "capture") under a view's pinned settings."""
+        slot = (kind, tuple(sorted(pinned.items())))
+        if slot not in self._made:
+            session = self.user.newSession()
+            for name, value in {**pinned, **_KINDS[kind]}.items():
+                session.conf.set(name, value)
+            session.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+            self._made[slot] = session
+        return self._made[slot]
+
+
+def spark_version(spark: SparkSession) -> str:
+    """The version that runs."""
+    return str(spark.version)
+
+
+def scratch_directory(root: Path) -> Path:
+    """Where files rest before a commit names them."""
+    return root / "staging"

@@ -1,0 +1,99 @@
+"""States: intermediate results kept between refreshes, in Spark's memory, behind one small interface.
+
+A state is a list of immutable segments, each a checkpointed RDD of rows: a shallow leaf with no history. A refresh makes
+a *new* state from an old one (append, replace); the old one stays valid until the commit, so a failed refresh loses
+nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import lit
+
+from slackwater.execution.render import WEIGHT
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaObject
+
+
+@dataclass(frozen=True, slots=True)
+class StateSegment:
+    """Checkpointed rows."""
+
+    rdd: JavaObject
+    schema: JavaObject
+    weighted: bool
+
+    @property
+    def rdd_id(self) -> int:
+        """Spark's number for it, under which its memory is accounted."""
+        return int(self.rdd.id())
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """An intermediate result at one version.
+
+    Attributes:
+        key: the plan node that it is the output of.
+        label: the node, for people.
+        segments: where the rows are.
+        partial: the rows are partial aggregates.
+    """
+
+    key: str
+    label: str
+    segments: tuple[StateSegment, ...]
+    partial: bool
+
+    @property
+    def weighted(self) -> bool:
+        """Whether some rows are deletes."""
+        return any(s.weighted for s in self.segments)
+
+    def scan(self, spark: SparkSession) -> DataFrame:
+        """All rows, as a leaf without history; with a weight column if any segment has weights."""
+        plain = [s for s in self.segments if not s.weighted]
+        signed = [s for s in self.segments if s.weighted]
+        frames = [_leaf(spark, group) for group in (plain, signed) if group]
+        if len(frames) == 2:
+            return frames[0].withColumn(WEIGHT, lit(1)).unionAll(frames[1])
+        return frames[0]
+
+    def append(self, segment: StateSegment) -> State:
+        """The state with more rows."""
+        return replace(self, segments=(*self.segments, segment))
+
+    def rdd_ids(self) -> frozenset[int]:
+        """Spark's numbers for the rows."""
+        return frozenset(s.rdd_id for s in self.segments)
+
+
+def checkpoint(frame: DataFrame, *, eager: bool = False) -> tuple[DataFrame, StateSegment]:
+    """Cut a DataFrame off from its history: computed once, by the first job that passes by."""
+    cut = frame.localCheckpoint(eager=eager)
+    rdd = cut._jdf.queryExecution().analyzed().rdd()
+    return cut, StateSegment(rdd, cut._jdf.schema(), WEIGHT in cut.columns)
+
+
+def _leaf(spark: SparkSession, segments: list[StateSegment]) -> DataFrame:
+    rdd = segments[0].rdd
+    for segment in segments[1:]:
+        rdd = rdd.union(segment.rdd)
+    return DataFrame(spark._jsparkSession.internalCreateDataFrame(rdd, segments[0].schema, False), spark)
+
+
+def stored_bytes(spark: SparkSession) -> dict[int, int]:
+    """What Spark's storage holds for each RDD, in memory and on disk."""
+    infos = spark._sc._jsc.sc().getRDDStorageInfo()
+    return {int(info.id()): int(info.memSize()) + int(info.diskSize()) for info in infos}
+
+
+def release(segments: Iterable[StateSegment]) -> None:
+    """Give the memory back."""
+    for segment in segments:
+        segment.rdd.unpersist(False)

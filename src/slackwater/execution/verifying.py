@@ -1,0 +1,101 @@
+"""Proof: a view's result against a recompute at the same version, as bags."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from slackwater.algebra.aggregates import is_float
+from slackwater.algebra.nodes import Field, Opaque
+from slackwater.errors import ViewError
+from slackwater.execution.program import INITIAL, compile_program
+from slackwater.execution.render import WEIGHT, consolidated, render, table_view
+from slackwater.execution.reports import Verification
+
+if TYPE_CHECKING:
+    from slackwater.view import View
+
+FLOAT_TOLERANCE = 1e-9
+"""Sums of FLOAT/DOUBLE depend on the order of addition, in Spark itself too."""
+
+MOST_DIFFERENCES = 10_000
+
+
+def recompute(view: View) -> DataFrame:
+    """The query over the tables at the view's version, by plain Spark.
+
+    The user's own SQL text is run where there is one. A query with LIMIT is run from its plan, so that ties are broken
+    as they are in the view.
+    """
+    spark = view.engine.sessions.get("batch", view.settings)
+    by_text = view.sql is not None and (isinstance(view.plan, Opaque) or not view.ordered)
+    for name in view.tables:
+        table = view.engine.table(name)
+        rows = table.reader(spark).snapshot(view.engine.catalog.segments(f"t{table.id}", at=view.version))
+        if by_text:
+            rows.toDF(*(f.name for f in table.schema)).createOrReplaceTempView("`" + name.replace("`", "``") + "`")
+        rows.createOrReplaceTempView("`" + table_view(name, "new").replace("`", "``") + "`")
+    if by_text:
+        return spark.sql(str(view.sql)).toDF(*view.columns)
+    program = compile_program(view.logical_plan, INITIAL, {}, {}, frozenset(), {})
+    assert program.root is not None  # noqa: S101 - a full program always has a root
+    return spark.sql(render(program.root)).toDF(*view.columns)
+
+
+def verify(view: View, examples: int) -> Verification:
+    """Compare; rows that differ only in the last digits of floating-point columns are equal."""
+    started = time.perf_counter()
+    if not view.version:
+        raise ViewError("VIEW_EMPTY", f"view {view.name!r} has no result yet", "call refresh() first")
+    spark = view.engine.sessions.get("batch", view.settings)
+    fields = tuple(Field(f"c{i}", f.dataType.simpleString()) for i, f in enumerate(view.schema))
+    names = [f.name for f in fields]
+    expected = recompute(view).toDF(*names).withColumn(WEIGHT, F.lit(1))
+    actual = view.result_frame(spark).toDF(*names)
+    signed = expected.unionAll(actual.withColumn(WEIGHT, F.lit(-1)))
+    differing = spark.sql(consolidated("SELECT * FROM {both}", fields, plain=False), both=signed).limit(MOST_DIFFERENCES).collect()
+    missing = [tuple(r)[:-1] for r in differing if r[WEIGHT] > 0]
+    unexpected = [tuple(r)[:-1] for r in differing if r[WEIGHT] < 0]
+    missing, unexpected = _without_noise(missing, unexpected, [is_float(f.dtype) for f in fields])
+    rows = sum(s.sign * s.row_count for s in view.engine.catalog.segments(f"v{view.id}", at=view.version))
+    return Verification(view.name, view.version, not missing and not unexpected, rows, tuple(missing[:examples]),
+                        tuple(unexpected[:examples]), time.perf_counter() - started)  # fmt: skip
+
+
+def _without_noise(missing: list[Any], unexpected: list[Any], floats: list[bool]) -> tuple[list[Any], list[Any]]:
+    """Pair off rows that are equal but for rounding."""
+    if not any(floats):
+        return missing, unexpected
+    rest: list[Any] = []
+    waiting: dict[Any, list[Any]] = {}
+    for row in unexpected:
+        waiting.setdefault(_exact_part(row, floats), []).append(row)
+    for row in missing:
+        candidates = waiting.get(_exact_part(row, floats), [])
+        match = next((c for c in candidates if _close(row, c, floats)), None)
+        if match is None:
+            rest.append(row)
+        else:
+            candidates.remove(match)
+    return rest, [row for rows in waiting.values() for row in rows]
+
+
+def _exact_part(row: Any, floats: list[bool]) -> str:
+    return repr([v for v, is_f in zip(row, floats, strict=True) if not is_f])
+
+
+def _close(a: Any, b: Any, floats: list[bool]) -> bool:
+    for x, y, is_f in zip(a, b, floats, strict=True):
+        if not is_f or x == y:
+            continue
+        if x is None or y is None:
+            return False
+        if math.isnan(x) and math.isnan(y):
+            continue
+        if not math.isclose(x, y, rel_tol=FLOAT_TOLERANCE, abs_tol=FLOAT_TOLERANCE):
+            return False
+    return True

@@ -1,0 +1,158 @@
+"""Rewrite: put inner joins in an order that suits deltas.
+
+before:  ((A ⋈ B) ⋈ C) ⋈ D, in the order of the query's text
+after:   the pair with the smallest output first, again and again (a bushy tree)
+
+Why: with the two-term delta every input of a join is scanned once a refresh, and what is kept is the inputs of joins.
+Small intermediate results make both cheap. Precondition: inner joins only, where any order gives the same bag.
+Counter-example: an outer join cannot move across an inner one.
+
+The sizes are estimates; a bad one costs time, never correctness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from slackwater.algebra.expressions import Expr, conjunction
+from slackwater.algebra.nodes import Filter, Item, Join, Project, Rel, Scan, pass_through
+from slackwater.algebra.expressions import col
+
+LeafRows = Callable[[Rel], float]
+"""How many rows a join's input has."""
+
+UniqueKeys = Callable[[str], tuple[int, ...]]
+"""The column positions of a table's key; empty where it has none."""
+
+
+@dataclass(slots=True)
+class Part:
+    """A subtree on the way to one tree: its estimated rows, and whether columns of it are a key."""
+
+    rel: Rel
+    rows: float
+    base_rows: float
+    keys: tuple[frozenset[str], ...]
+
+
+def order_joins(plan: Rel, leaf_rows: LeafRows, base_rows: LeafRows, unique: UniqueKeys) -> Rel:
+    """Reorder every group of joined inputs in the plan."""
+    if isinstance(plan, Join) or (isinstance(plan, Project) and isinstance(plan.child, Join)):
+        inputs, conditions = _flatten(plan)
+        if len(inputs) > 2:
+            parts = []
+            for rel in inputs:
+                rel = order_joins(rel, leaf_rows, base_rows, unique)
+                parts.append(Part(rel, max(leaf_rows(rel), 1.0), max(base_rows(rel), 1.0), _keys(rel, unique)))
+            joined = _greedy(parts, conditions, frozenset(plan.names) | _computed_inputs(plan))
+            return _restore(plan, joined)
+    children = tuple(order_joins(child, leaf_rows, base_rows, unique) for child in plan.children)
+    return plan if children == plan.children else plan.with_children(children)
+
+
+def _computed_inputs(plan: Rel) -> frozenset[str]:
+    if isinstance(plan, Project):
+        return frozenset().union(*(i.expr.inputs for i in plan.items))
+    return frozenset(plan.names)
+
+
+def _restore(plan: Rel, joined: Rel) -> Rel:
+    """Give out the columns that the original gave out, in its order."""
+    if isinstance(plan, Project):
+        return Project(joined, plan.items)
+    return Project(joined, pass_through(plan.schema))
+
+
+def _flatten(plan: Rel) -> tuple[list[Rel], list[Expr]]:
+    """The inputs and the conditions of a tree of joins; projections that only drop columns are looked through."""
+    if isinstance(plan, Project) and isinstance(plan.child, Join):
+        return _flatten(plan.child)
+    if isinstance(plan, Join):
+        inputs, conditions = [], list(plan.condition.conjuncts()) if plan.condition is not None else []
+        for side in (plan.left, plan.right):
+            below, more = _flatten(side) if _is_join(side) else ([side], [])
+            inputs += below
+            conditions += more
+        return inputs, conditions
+    return [plan], []
+
+
+def _is_join(plan: Rel) -> bool:
+    if isinstance(plan, Join):
+        return True
+    return isinstance(plan, Project) and isinstance(plan.child, Join) and all(i.expr.column == i.name for i in plan.items)
+
+
+def _keys(rel: Rel, unique: UniqueKeys) -> tuple[frozenset[str], ...]:
+    """Columns that identify a row of a filtered, projected scan."""
+    node = rel
+    while isinstance(node, Project | Filter):
+        node = node.child
+    if not isinstance(node, Scan):
+        return ()
+    key = unique(node.table)
+    names = {p: f.name for f, p in zip(node.fields, node.positions, strict=True)}
+    if not key or any(p not in names for p in key):
+        return ()
+    columns = frozenset(names[p] for p in key)
+    return (columns,) if columns <= set(rel.names) else ()
+
+
+def _greedy(parts: list[Part], conditions: list[Expr], needed: frozenset[str]) -> Rel:
+    pending = list(conditions)
+    while len(parts) > 1:
+        pairs = [(a, b) for i, a in enumerate(parts) for b in parts[i + 1 :]]
+        best = min(pairs, key=lambda pair: _rank(pair[0], pair[1], pending))
+        parts = [p for p in parts if p is not best[0] and p is not best[1]]
+        joined, pending = _join(best[0], best[1], pending, needed)
+        parts.append(joined)
+    rel = parts[0].rel
+    return Filter(rel, conjunction(tuple(pending))) if pending else rel
+
+
+def _between(a: Part, b: Part, conditions: list[Expr]) -> list[Expr]:
+    left, right = set(a.rel.names), set(b.rel.names)
+    return [c for c in conditions if c.inputs <= left | right and c.inputs & left and c.inputs & right]
+
+
+def _rank(a: Part, b: Part, conditions: list[Expr]) -> tuple[int, float]:
+    usable = _between(a, b, conditions)
+    return (0 if _equalities(a, b, usable) else 1, _output(a, b, usable))
+
+
+def _equalities(a: Part, b: Part, conditions: list[Expr]) -> list[tuple[str, str]]:
+    """Pairs of columns that must be equal, a's first."""
+    found = []
+    for c in conditions:
+        if c.op in ("=", "<=>") and len(c.args) == 2 and all(x.column for x in c.args):
+            one, two = (str(x.column) for x in c.args)
+            found.append((one, two) if one in a.rel.names else (two, one))
+    return found
+
+
+def _output(a: Part, b: Part, conditions: list[Expr]) -> float:
+    """Rows of the join: a key on one side keeps the other side's rows, thinned by what the key's side lost."""
+    equal = _equalities(a, b, conditions)
+    if not equal:
+        return a.rows * b.rows * (0.3 if conditions else 1.0)
+    if any(key <= {y for _, y in equal} for key in b.keys):
+        return a.rows * min(1.0, b.rows / b.base_rows)
+    if any(key <= {x for x, _ in equal} for key in a.keys):
+        return b.rows * min(1.0, a.rows / a.base_rows)
+    distinct = max(min(a.base_rows, b.base_rows) ** 0.75, 1.0)
+    return a.rows * b.rows / distinct ** min(len(equal), 2)
+
+
+def _join(a: Part, b: Part, pending: list[Expr], needed: frozenset[str]) -> tuple[Part, list[Expr]]:
+    usable = _between(a, b, pending)
+    rows = _output(a, b, usable)
+    rest = [c for c in pending if c not in usable]
+    joined: Rel = Join(a.rel, b.rel, conjunction(tuple(usable)) if usable else None)
+    wanted = needed.union(*(c.inputs for c in rest))
+    kept = tuple(f for f in joined.schema if f.name in wanted)
+    if kept and len(kept) < len(joined.schema):
+        joined = Project(joined, tuple(Item(f.name, col(f.name, f.dtype)) for f in kept))
+    survivors = tuple(key for part in (a, b) for key in part.keys if key <= set(joined.names))
+    keys = survivors if any(k <= {y for _, y in _equalities(a, b, usable)} for k in b.keys) else ()
+    return Part(joined, max(rows, 1.0), max(a.base_rows, b.base_rows), tuple(k for k in keys if k in a.keys)), rest

@@ -1,0 +1,260 @@
+"""The catalog: what the warehouse's files mean, version by version."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any
+
+from sqlalchemy import URL, Connection, Select, Table, func, insert, select, union
+
+from slackwater.errors import CatalogError, TableError, ViewError
+from slackwater.storage import coverage, rows, schema
+from slackwater.storage.database import Database
+from slackwater.storage.faults import crash_point
+from slackwater.storage.forgetting import forget_segments
+from slackwater.storage.records import (
+    CommitRecord,
+    Fence,
+    MergeRecord,
+    NewSourceFile,
+    NewState,
+    RefreshRecord,
+    SegmentRecord,
+    SourceFileRecord,
+    SourceRecord,
+    StateRecord,
+    TableRecord,
+    ViewRecord,
+)
+from slackwater.storage.source_files import write_source_files
+from slackwater.storage.transaction import Transaction, replace_states
+
+
+class Catalog:
+    """The catalog of one warehouse. Safe to use from several threads; readers are never blocked.
+
+    A version is one row of `commits`, written in the one SQL transaction that `commit` opens.
+    """
+
+    def __init__(self, database: Database) -> None:
+        """Read from an open database; use `open`."""
+        self.database = database
+        with database.read() as connection:
+            self.warehouse_id = str(connection.scalar(select(schema.meta.c.value).filter_by(key="warehouse_id")))
+
+    @classmethod
+    def open(cls, url: str | URL, *, create: bool = True) -> Catalog:
+        """Open the catalog at a URL: `sqlite:///path/to/file` or `postgresql://…`; an empty database becomes one."""
+        database = Database.open(url, create=create)
+        try:
+            return cls(database)
+        except BaseException:
+            database.close()
+            raise
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.database.close()
+
+    def __enter__(self) -> Catalog:
+        """Give itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close all connections."""
+        self.close()
+
+    # Writing
+
+    @contextmanager
+    def commit(
+        self, kind: str, subject: str, detail: Mapping[str, object] | None = None, lease: Fence | None = None
+    ) -> Iterator[Transaction]:
+        """Write one version: all of it when the body ends well, nothing (and no version is used) when it raises.
+
+        Args:
+            kind: what is done, such as `change` or `refresh`.
+            subject: the table or view it is done to.
+            detail: more for the record.
+            lease: the writer's lease; it must still hold when the transaction starts.
+        """
+        crash_point("commit.before")
+        with self._writing(lease) as connection:
+            version = _version(connection) + 1
+            yield Transaction(connection, version)
+            # Last, because the body checks the names that the subject is made of.
+            values = {"version": version, "at": time.time(), "kind": kind, "subject": subject}
+            connection.execute(insert(schema.commits).values(**values, detail=dict(detail or {})))
+            crash_point("commit.inside")
+        crash_point("commit.after")
+
+    def save_states(self, view_id: int, states: Iterable[NewState], lease: Fence | None = None) -> None:
+        """Record a view's saved states, instead of all it had; states are soft, so this makes no version."""
+        with self._writing(lease) as connection:
+            replace_states(connection, view_id, states)
+            crash_point("states.saving")
+
+    def record_rejected_files(self, source_id: int, files: Iterable[NewSourceFile], lease: Fence | None = None) -> None:
+        """Record files that brought no change because they were refused."""
+        with self._writing(lease) as connection:
+            write_source_files(connection, source_id, files, None)
+
+    def forget_segments(self, ids: Iterable[int], lease: Fence | None = None) -> int:
+        """Remove superseded segments from the record, so that their files become garbage; give their number."""
+        with self._writing(lease) as connection:
+            return forget_segments(connection, ids)
+
+    @contextmanager
+    def _writing(self, lease: Fence | None) -> Iterator[Connection]:
+        with self.database.write() as connection:
+            # On SQLite the transaction excludes other writers; on PostgreSQL this row's lock does.
+            connection.execute(select(schema.meta.c.value).filter_by(key="schema_version").with_for_update())
+            _check_lease(connection, lease)
+            yield connection
+
+    # Reading
+
+    def version(self) -> int:
+        """Give the last version; 0 for an empty warehouse."""
+        with self.database.read() as connection:
+            return _version(connection)
+
+    def commits(self, limit: int | None = None) -> tuple[CommitRecord, ...]:
+        """List the versions, the newest first."""
+        return self._all(CommitRecord, select(schema.commits).order_by(schema.commits.c.version.desc()).limit(limit))
+
+    def tables(self) -> tuple[TableRecord, ...]:
+        """List the tables, in the order they were made."""
+        with self.database.read() as connection:
+            return tuple(rows.as_table(row) for row in connection.execute(rows.live(schema.tables)))
+
+    def table(self, name: str) -> TableRecord:
+        """Find a table by its exact name."""
+        with self.database.read() as connection:
+            row = connection.execute(rows.live(schema.tables).where(schema.tables.c.name == name)).one_or_none()
+            if row is None:
+                advice = _nearest(connection, schema.tables, name)
+                raise TableError("TABLE_UNKNOWN", f"there is no table {name!r}", advice, {"table": name})
+            return rows.as_table(row)
+
+    def table_by_id(self, table_id: int) -> TableRecord:
+        """Find a table by its id; a dropped one is TABLE_UNKNOWN even if its name was given to another."""
+        with self.database.read() as connection:
+            return rows.live_table(connection, table_id)
+
+    def views(self) -> tuple[ViewRecord, ...]:
+        """List the views, in the order they were made."""
+        return self._all(ViewRecord, rows.live(schema.views))
+
+    def view(self, name: str) -> ViewRecord:
+        """Find a view by its exact name."""
+        with self.database.read() as connection:
+            row = connection.execute(rows.live(schema.views).where(schema.views.c.name == name)).one_or_none()
+            if row is None:
+                advice = _nearest(connection, schema.views, name)
+                raise ViewError("VIEW_UNKNOWN", f"there is no view {name!r}", advice, {"view": name})
+            return rows.read_as(ViewRecord, row)
+
+    def view_by_id(self, view_id: int) -> ViewRecord:
+        """Find a view by its id; a dropped one is VIEW_DROPPED even if its name was given to another."""
+        with self.database.read() as connection:
+            return rows.live_view(connection, view_id)
+
+    def segments(self, owner: str, *, at: int | None = None) -> tuple[SegmentRecord, ...]:
+        """Give the fewest segments that hold exactly an owner's changes up to a version, or all its changes."""
+        with self.database.read() as connection:
+            return _cover(connection, owner, 0, _version(connection) if at is None else at)
+
+    def segments_between(
+        self, owner: str, after: int, upto: int, *, per_version: bool = False
+    ) -> tuple[SegmentRecord, ...]:
+        """Give the fewest segments that hold exactly an owner's changes in `(after, upto]`.
+
+        Args:
+            owner: `t<id>` or `v<id>`.
+            after: the version before the first one wanted.
+            upto: the last version wanted.
+            per_version: use no segment that mixes versions, as a feed of changes needs it.
+        """
+        with self.database.read() as connection:
+            return _cover(connection, owner, after, upto, per_version=per_version)
+
+    def superseded(self, owner: str, before_version: int) -> tuple[SegmentRecord, ...]:
+        """List the segments of an owner that were superseded before a version, for `forget_segments`."""
+        table = schema.segments
+        query = select(table).where(table.c.owner == owner, table.c.superseded_version < before_version)
+        return self._all(SegmentRecord, query.order_by(table.c.id))
+
+    def all_paths(self) -> frozenset[str]:
+        """Give every path that any record names; files elsewhere in the warehouse are garbage."""
+        with self.database.read() as connection:
+            both = union(select(schema.segments.c.path), select(schema.states.c.path))
+            return frozenset(connection.scalars(both))
+
+    def states(self, view_id: int) -> tuple[StateRecord, ...]:
+        """List the saved states of a view."""
+        return self._all(StateRecord, select(schema.states).filter_by(view_id=view_id).order_by(schema.states.c.id))
+
+    def refreshes(self, view_id: int, limit: int | None = None) -> tuple[RefreshRecord, ...]:
+        """List the refreshes of a view, the newest first; they outlive it."""
+        query = select(schema.refreshes).filter_by(view_id=view_id).order_by(schema.refreshes.c.id.desc())
+        return self._all(RefreshRecord, query.limit(limit))
+
+    def sources(self, table_id: int) -> tuple[SourceRecord, ...]:
+        """List the sources of a table."""
+        return self._all(
+            SourceRecord, select(schema.sources).filter_by(table_id=table_id).order_by(schema.sources.c.id)
+        )
+
+    def source_files(self, source_id: int) -> tuple[SourceFileRecord, ...]:
+        """List the files of a source that were applied or rejected."""
+        table = schema.source_files
+        order = (table.c.file, table.c.mtime_ns, table.c.size)
+        return self._all(SourceFileRecord, select(table).filter_by(source_id=source_id).order_by(*order))
+
+    def _all(self, record: type[rows.R], query: Select[Any]) -> tuple[rows.R, ...]:
+        with self.database.read() as connection:
+            return rows.all_as(record, connection, query)
+
+
+def _version(connection: Connection) -> int:
+    return connection.scalar(select(func.max(schema.commits.c.version))) or 0
+
+
+def _check_lease(connection: Connection, lease: Fence | None) -> None:
+    if lease is None:
+        return
+    # Locked until the transaction ends: nobody can take the lease over between this look and the commit.
+    found = connection.execute(select(schema.lease).with_for_update()).one()
+    if found.token != lease.token or not found.holder:
+        raise CatalogError(
+            "LEASE_LOST",
+            "the writer's lease was released or taken over; nothing was written",
+            "Open the warehouse again; another process may be writing to it.",
+            {"token": lease.token, "found": found.token, "holder": found.holder, "host": found.host, "pid": found.pid},
+        )
+
+
+def _cover(
+    connection: Connection, owner: str, after: int, upto: int, *, per_version: bool = False
+) -> tuple[SegmentRecord, ...]:
+    def touching(table: Table) -> Select[Any]:
+        # What lies outside the range is never looked at by `cover`.
+        return select(table).where(table.c.owner == owner, table.c.last_version > after, table.c.first_version <= upto)
+
+    segments = rows.all_as(SegmentRecord, connection, touching(schema.segments))
+    merges = rows.all_as(MergeRecord, connection, touching(schema.merges))
+    return coverage.cover(segments, merges, after, upto, per_version=per_version)
+
+
+def _nearest(connection: Connection, table: Table, name: str) -> str:
+    found = connection.execute(rows.live(table).where(table.c.name_key == name.casefold())).one_or_none()
+    if found is not None:
+        return f"Names are matched exactly: did you mean {found.name!r}?"
+    names = connection.scalars(select(table.c.name).where(table.c.dropped_version.is_(None)).limit(10)).all()
+    return f"There are: {', '.join(sorted(map(repr, names)))}." if names else f"There are no {table.name} yet."

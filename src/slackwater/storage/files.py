@@ -1,0 +1,115 @@
+"""Parquet files on disk: where they go, how they are written, counted and swept.
+
+Files are written under new names and become visible only by a commit; what no commit names is garbage.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from slackwater.errors import SlackwaterError
+from slackwater.storage.faults import crash_point
+from slackwater.storage.records import NewSegment
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+DATA, STAGING = "data", "staging"
+
+
+class WarehouseFiles:
+    """The files of one warehouse directory."""
+
+    def __init__(self, root: Path) -> None:
+        """`root` is the warehouse directory."""
+        self.root = root
+
+    def new_path(self, owner: str, area: str = DATA) -> str:
+        """A relative path that nothing uses yet."""
+        return f"{area}/{owner}/{uuid.uuid4().hex}"
+
+    def absolute(self, path: str) -> str:
+        """Where a relative path lies."""
+        return str(self.root / path)
+
+    def write(self, frame: DataFrame, owner: str, area: str = DATA) -> str:
+        """Write a DataFrame through Spark; give the relative path."""
+        path = self.new_path(owner, area)
+        with self.writing(path):
+            frame.write.parquet(self.absolute(path))
+        return path
+
+    def write_arrow(self, table: pa.Table, owner: str, area: str = DATA) -> str:
+        """Write a small Arrow table without a Spark job; give the relative path."""
+        path = self.new_path(owner, area)
+        with self.writing(path):
+            directory = self.root / path
+            directory.mkdir(parents=True)
+            pq.write_table(table, directory / f"part-{uuid.uuid4().hex}.parquet", coerce_timestamps="us")
+        return path
+
+    @contextmanager
+    def writing(self, path: str) -> Iterator[None]:
+        """Make what the body writes durable; on failure remove it and say why in our words."""
+        try:
+            crash_point("segment.before_write")
+            yield
+            self._sync(path)
+            crash_point("segment.after_write")
+        except BaseException as error:
+            self.remove(path)
+            if is_disk_full(error):
+                raise SlackwaterError("STORAGE_FULL", f"the disk of {self.root} is full",
+                                      "free some space and try again; nothing was applied") from error  # fmt: skip
+            raise
+
+    def _sync(self, path: str) -> None:
+        for file in (self.root / path).iterdir():
+            descriptor = os.open(file, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+    def parquet_files(self, path: str) -> list[Path]:
+        """The data files of a segment."""
+        return sorted(f for f in (self.root / path).glob("*.parquet") if not f.name.startswith(("_", ".")))
+
+    def segment(self, sign: int, path: str) -> NewSegment:
+        """Describe written files; the rows are counted from the files' footers."""
+        files = self.parquet_files(path)
+        rows = sum(pq.read_metadata(f).num_rows for f in files)
+        return NewSegment(sign, path, rows, sum(f.stat().st_size for f in files))
+
+    def remove(self, path: str) -> None:
+        """Remove files that no commit names; never fails."""
+        shutil.rmtree(self.root / path, ignore_errors=True)
+
+    def sweep(self, named: frozenset[str]) -> int:
+        """Remove what a crash left behind: every segment directory that the catalog does not name."""
+        removed = 0
+        shutil.rmtree(self.root / STAGING, ignore_errors=True)
+        for area in (DATA, "states"):
+            for owner in (self.root / area).glob("*"):
+                for directory in owner.iterdir() if owner.is_dir() else ():
+                    if f"{area}/{owner.name}/{directory.name}" not in named:
+                        shutil.rmtree(directory, ignore_errors=True)
+                        removed += 1
+        return removed
+
+
+def is_disk_full(error: BaseException) -> bool:
+    """Whether an error, ours or one that came through Spark, says that the disk is full."""
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return True
+    return "No space left on device" in str(error)

@@ -1,0 +1,345 @@
+"""Tables: base relations that only ever receive changes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, StructField, StructType
+
+from slackwater import intake
+from slackwater.algebra.expressions import quote
+from slackwater.errors import TableError
+from slackwater.storage.files import STAGING
+from slackwater.storage.records import NewSegment, SegmentRecord, TableRecord
+from slackwater.storage.relations import BORN, FILE, POSITION, RelationReader, physical_schema
+
+if TYPE_CHECKING:
+    from slackwater.engine import Engine
+    from slackwater.sources.landing import LandingDirectory
+
+CHANGE_TYPE, CHANGE_VERSION, CHANGE_WEIGHT = "_change_type", "_version", "_weight"
+_SIGNS = {"insert": 1, "update_postimage": 1, "delete": -1, "update_preimage": -1}
+
+
+class Table:
+    """A base relation. Get one from `Engine.create_table` or `Engine.table`."""
+
+    def __init__(self, engine: Engine, record: TableRecord) -> None:
+        self._engine = engine
+        self.id, self.name, self.key = record.id, record.name, record.key
+        self.schema: StructType = StructType.fromJson(json.loads(record.schema_json))
+
+    def __repr__(self) -> str:
+        key = f", key={list(self.key)}" if self.key else ""
+        return f"Table({self.name!r}, {self.schema.simpleString()}{key})"
+
+    # --- changes ---------------------------------------------------------------------------------
+
+    def insert(self, rows: intake.Rows) -> int:
+        """Add rows; gives the new version. On a table with a key, a key that exists already is refused."""
+        with self._changing() as spark:
+            plus = self._write_plus(intake.to_frame(rows, self.schema, spark, self.name))
+            return self._commit(plus, None, "insert")
+
+    def delete(self, rows: intake.Rows) -> int:
+        """Remove these rows, bag-wise: one stored row for each given one. A row that is not there is refused."""
+        with self._changing() as spark:
+            staged = self._stage(intake.to_frame(rows, self.schema, spark, self.name))
+            return self._commit(None, self._match_rows(staged), "delete")
+
+    def delete_keys(self, rows: intake.Rows) -> int:
+        """Remove the rows with these keys. A key that is not there is refused."""
+        with self._changing() as spark:
+            keys = self._stage(intake.to_frame(rows, self._key_schema(), spark, self.name))
+            self._refuse_bad_keys(keys, list(range(len(self.key))))
+            return self._commit(None, self._match_keys(keys, required=True), "delete_keys")
+
+    def upsert(self, rows: intake.Rows) -> int:
+        """Insert rows, replacing those with the same key."""
+        self._key_schema()
+        with self._changing() as spark:
+            plus = self._write_plus(intake.to_frame(rows, self.schema, spark, self.name))
+            try:
+                self._refuse_bad_keys(self._files_frame(plus), self._key_positions())
+                keys = self._files_frame(plus).select(*(f"c{p}" for p in self._key_positions()))
+                minus = self._match_keys(keys.toDF(*(f"c{i}" for i in range(len(self.key)))), required=False)
+            except BaseException:
+                self._engine.files.remove(plus)
+                raise
+            return self._commit(plus, minus, "upsert", check_keys=False)
+
+    def apply(self, changes: intake.Rows) -> int:
+        """Apply a feed of changes in one version.
+
+        The rows have `_change_type` (insert, delete, update_preimage, update_postimage, as in Delta's change data feed)
+        or `_weight` (+n inserted, −n deleted) beside the table's columns. Changes of equal rows cancel out first.
+        """
+        with self._changing() as spark:
+            weighted = self._weights(changes, spark)
+            names = [quote(f.name) for f in self.schema]
+            net = weighted.groupBy(*names).agg(F.sum(CHANGE_WEIGHT).alias("_net")).where("_net <> 0")
+            staged = self._stage(net, extra=("_net",))
+            fresh = staged.where("_net > 0").withColumn("_i", F.explode(F.sequence(F.lit(1), F.col("_net"))))
+            plus = self._engine.files.write(fresh.select(*self._physical()), f"t{self.id}")
+            try:
+                gone = staged.where("_net < 0").withColumn("_i", F.explode(F.sequence(F.lit(1), -F.col("_net"))))
+                minus = self._match_rows(gone.select(*self._physical()))
+            except BaseException:
+                self._engine.files.remove(plus)
+                raise
+            return self._commit(plus, minus, "apply")
+
+    def mark_complete(self) -> int:
+        """Promise that no more changes will come; gives the new version."""
+        with self._engine.writing() as lease, self._engine.catalog.commit("mark_complete", self.name, {}, lease) as tx:
+            tx.mark_complete(self.id, True)
+            return tx.version
+
+    @property
+    def complete(self) -> bool:
+        """Whether the table was marked complete."""
+        return self._engine.catalog.table_by_id(self.id).complete
+
+    # --- reading ---------------------------------------------------------------------------------
+
+    def snapshot(self, version: int | None = None) -> DataFrame:
+        """The bag of rows at a version; the latest by default."""
+        at = self._engine.check_version(version)
+        frame = self.reader(self._engine.spark).snapshot(self._engine.catalog.segments(f"t{self.id}", at=at))
+        return frame.toDF(*(f.name for f in self.schema))
+
+    def changes(self, since: int = 0) -> DataFrame:
+        """The changes after a version, with `_change_type` and `_version`."""
+        upto = self._engine.catalog.version()
+        self._engine.check_version(since)
+        segments = self._engine.catalog.segments_between(f"t{self.id}", since, upto, per_version=True)
+        return change_feed(self.reader(self._engine.spark), segments)
+
+    def relation(self) -> DataFrame:
+        """A symbolic, empty DataFrame that stands for the table in a view defined by DataFrames."""
+        return self._engine.symbol(self.name)
+
+    def landing_directory(self, path: str, format: str | None = None, **options: str) -> LandingDirectory:  # noqa: A002
+        """A folder whose new files become changes of this table; see `LandingDirectory.poll`."""
+        from slackwater.sources.landing import LandingDirectory
+
+        return LandingDirectory.attach(self, path, format, options)
+
+    def count(self) -> int:
+        """The number of rows now, from the catalog alone."""
+        return sum(s.sign * s.row_count for s in self._engine.catalog.segments(f"t{self.id}"))
+
+    def reader(self, spark: object) -> RelationReader:
+        """Read this table's segments in a session."""
+        return RelationReader(spark, self._engine.files, self.schema)  # type: ignore[arg-type]
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    def _changing(self) -> _Changing:
+        return _Changing(self)
+
+    def _physical(self) -> list[str]:
+        return [f"c{i}" for i in range(len(self.schema))]
+
+    def _key_positions(self) -> list[int]:
+        names = [f.name for f in self.schema]
+        return [names.index(k) for k in self.key]
+
+    def _key_schema(self) -> StructType:
+        if not self.key:
+            raise TableError("KEY_REQUIRED", f"table {self.name!r} has no key",
+                             "give key=[…] when the table is created, or delete whole rows")  # fmt: skip
+        return StructType([self.schema[p] for p in self._key_positions()])
+
+    def _write_plus(self, frame: DataFrame) -> str:
+        return self._engine.files.write(frame.toDF(*self._physical()), f"t{self.id}")
+
+    def _stage(self, frame: DataFrame, extra: Sequence[str] = ()) -> DataFrame:
+        """Write rows aside, so that what the user gave is evaluated exactly once."""
+        names = [f"c{i}" for i in range(len(frame.columns) - len(extra))]
+        path = self._engine.files.write(frame.toDF(*names, *extra), f"t{self.id}", STAGING)
+        return self._engine.spark.read.schema(frame.toDF(*names, *extra).schema).parquet(self._engine.files.absolute(path))
+
+    def _files_frame(self, path: str) -> DataFrame:
+        return self._engine.spark.read.schema(physical_schema(self.schema)).parquet(self._engine.files.absolute(path))
+
+    def _live(self) -> DataFrame:
+        return self.reader(self._engine.spark).positioned(self._engine.catalog.segments(f"t{self.id}"))
+
+    def _match_rows(self, wanted: DataFrame) -> str:
+        """Find a stored row for each given one; write them with their positions as a minus segment."""
+        columns = self._physical()
+        counted = wanted.groupBy(*columns).agg(F.count(F.lit(1)).alias("_want"))
+        live, keyed = self._live().alias("l"), counted.toDF(*(f"k{i}" for i in range(len(columns))), "_want")
+        condition = [F.col(f"l.c{i}").eqNullSafe(F.col(f"k{i}")) for i in range(len(columns))]
+        order = Window.partitionBy(*(f"k{i}" for i in range(len(columns)))).orderBy(FILE, POSITION)
+        found = live.join(F.broadcast(keyed), condition).withColumn("_nth", F.row_number().over(order))
+        chosen = found.where("_nth <= _want").select(*columns, FILE, POSITION, BORN)
+        path = self._engine.files.write(chosen, f"t{self.id}")
+        matched, asked = self._engine.files.segment(-1, path).row_count, wanted.count()
+        if matched < asked:
+            example = self._example(counted, path, columns)
+            self._engine.files.remove(path)
+            raise TableError("ROW_ABSENT", f"{asked - matched} of {asked} rows to delete are not in {self.name!r}"
+                             + (f", for example {example}" if example else ""),
+                             "delete only rows that are there; nothing was applied")  # fmt: skip
+        return path
+
+    def _example(self, counted: DataFrame, path: str, columns: list[str]) -> str:
+        schema = StructType([*physical_schema(self.schema), StructField(FILE, self.schema[0].dataType)])
+        found = self._engine.spark.read.schema(StructType(schema.fields[:-1])).parquet(self._engine.files.absolute(path))
+        have = found.groupBy(*columns).agg(F.count(F.lit(1)).alias("_have")).toDF(*(f"h{c}" for c in columns), "_have")
+        on = [F.col(c).eqNullSafe(F.col(f"h{c}")) for c in columns]
+        short = counted.join(have, on, "left").where("coalesce(_have, 0) < _want").select(*columns).limit(1).collect()
+        return str(tuple(short[0])) if short else ""
+
+    def _match_keys(self, keys: DataFrame, *, required: bool) -> str:
+        columns = self._physical()
+        renamed = keys.toDF(*(f"k{i}" for i in range(len(self.key))))
+        on = [F.col(f"c{p}").eqNullSafe(F.col(f"k{i}")) for i, p in enumerate(self._key_positions())]
+        found = self._live().join(F.broadcast(renamed), on).select(*columns, FILE, POSITION, BORN)
+        path = self._engine.files.write(found, f"t{self.id}")
+        if required:
+            matched, asked = self._engine.files.segment(-1, path).row_count, keys.count()
+            if matched < asked:
+                self._engine.files.remove(path)
+                raise TableError("ROW_ABSENT", f"{asked - matched} of {asked} keys to delete are not in {self.name!r}",
+                                 "delete only keys that are there; nothing was applied")  # fmt: skip
+        return path
+
+    def _refuse_bad_keys(self, frame: DataFrame, positions: list[int]) -> None:
+        columns = [f"c{p}" for p in positions]
+        null = frame.where(" OR ".join(f"{c} IS NULL" for c in columns)).limit(1).collect()
+        if null:
+            raise TableError("KEY_NULL", f"a key of {self.name!r} is NULL: {tuple(null[0])}",
+                             "every key column needs a value; nothing was applied")  # fmt: skip
+        twice = frame.groupBy(*columns).count().where("count > 1").limit(1).collect()
+        if twice:
+            raise TableError("KEY_DUPLICATE", f"the key {tuple(twice[0])[:-1]} of {self.name!r} is given more than once",
+                             "give each key once; nothing was applied")  # fmt: skip
+
+    def _refuse_existing_keys(self, plus: str, minus: str | None) -> None:
+        segments = self._engine.catalog.segments(f"t{self.id}")
+        if not any(s.sign > 0 for s in segments):
+            return
+        live = self._live()
+        if minus is not None:
+            gone = self._engine.spark.read.parquet(self._engine.files.absolute(minus)).select(FILE, POSITION)
+            live = live.join(F.broadcast(gone), [FILE, POSITION], "left_anti")
+        columns = [f"c{p}" for p in self._key_positions()]
+        taken = self._files_frame(plus).select(*columns).join(live.select(*columns), columns, "left_semi").limit(1).collect()
+        if taken:
+            raise TableError("KEY_EXISTS", f"the key {tuple(taken[0])} is in {self.name!r} already",
+                             "use upsert to replace rows; nothing was applied")  # fmt: skip
+
+    def _weights(self, changes: intake.Rows, spark: object) -> DataFrame:
+        names = _column_names(changes)
+        if CHANGE_TYPE in names and CHANGE_WEIGHT not in names:
+            from pyspark.sql.types import StringType
+
+            schema = StructType([*self.schema, StructField(CHANGE_TYPE, StringType())])
+            frame = intake.to_frame(changes, schema, self._engine.spark, self.name)
+            allowed = F.create_map(*(x for k, v in _SIGNS.items() for x in (F.lit(k), F.lit(v))))
+            frame = frame.withColumn(CHANGE_WEIGHT, allowed[F.col(CHANGE_TYPE)].cast("bigint")).drop(CHANGE_TYPE)
+            advice = f"_change_type is one of {', '.join(_SIGNS)}"
+        elif CHANGE_WEIGHT in names:
+            schema = StructType([*self.schema, StructField(CHANGE_WEIGHT, LongType())])
+            frame = intake.to_frame(changes, schema, self._engine.spark, self.name)
+            advice = "_weight is a whole number, + for inserted and - for deleted rows"
+        else:
+            raise TableError("CHANGE_INVALID", "the changes have neither _change_type nor _weight",
+                             "say for each row whether it is inserted or deleted")  # fmt: skip
+        checked = F.when(F.col(CHANGE_WEIGHT).isNull(), F.raise_error(F.lit("SLACKWATER_CHANGE_INVALID"))).otherwise(
+            F.col(CHANGE_WEIGHT)
+        )
+        if frame.where(F.col(CHANGE_WEIGHT).isNull()).limit(1).collect():
+            raise TableError("CHANGE_INVALID", f"a change of {self.name!r} is of no known kind", advice)
+        return frame.withColumn(CHANGE_WEIGHT, checked)
+
+    def _commit(self, plus: str | None, minus: str | None, kind: str, *, check_keys: bool = True) -> int:
+        """Check, then make the written files visible in one version; on any failure remove them."""
+        engine = self._engine
+        paths = [p for p in (plus, minus) if p is not None]
+        try:
+            if plus is not None and self.key and check_keys:
+                self._refuse_bad_keys(self._files_frame(plus), self._key_positions())
+                self._refuse_existing_keys(plus, minus)
+            segments = [engine.files.segment(s, p) for s, p in ((1, plus), (-1, minus)) if p is not None]
+            return self.commit_segments(segments, kind)
+        except BaseException:
+            for path in paths:
+                if path not in engine.catalog.all_paths():
+                    engine.files.remove(path)
+            raise
+
+    def commit_segments(self, segments: list[NewSegment], kind: str) -> int:
+        """One version with these segments; empty ones are not recorded."""
+        engine = self._engine
+        kept = [s for s in segments if s.row_count]
+        detail = {"kind": kind, "inserted": sum(s.row_count for s in kept if s.sign > 0),
+                  "deleted": sum(s.row_count for s in kept if s.sign < 0)}  # fmt: skip
+        with engine.catalog.commit("change", self.name, detail, engine.lease) as tx:
+            tx.add_segments(f"t{self.id}", kept)
+            version = tx.version
+        for segment in segments:
+            if not segment.row_count:
+                engine.files.remove(segment.path)
+        return version
+
+
+class _Changing:
+    """The writer's lock around one change, with the checks that come first."""
+
+    def __init__(self, table: Table) -> None:
+        self._table, self._lock = table, table._engine.writing()
+
+    def __enter__(self) -> object:
+        self._lock.__enter__()
+        try:
+            if self._table.complete:
+                raise TableError("TABLE_COMPLETE", f"table {self._table.name!r} was marked complete",
+                                 "no more changes can come; create another table for them")  # fmt: skip
+        except BaseException:
+            self._lock.__exit__(None, None, None)
+            raise
+        return self._table._engine.spark
+
+    def __exit__(self, *error: object) -> None:
+        self._lock.__exit__(None, None, None)
+
+
+def _column_names(rows: intake.Rows) -> list[str]:
+    if hasattr(rows, "column_names"):
+        return list(rows.column_names)
+    if hasattr(rows, "columns"):
+        return [str(c) for c in rows.columns]
+    if isinstance(rows, Sequence) and rows and isinstance(rows[0], dict):
+        return list(rows[0])
+    if isinstance(rows, Sequence) and rows and hasattr(rows[0], "asDict"):
+        return list(rows[0].asDict())
+    raise TableError("CHANGE_INVALID", "changes need named columns", "give a DataFrame, an Arrow table or dicts")
+
+
+def change_feed(reader: RelationReader, segments: Sequence[SegmentRecord]) -> DataFrame:
+    """Segments as rows with `_change_type` and `_version`."""
+    names = [f.name for f in reader.schema]
+    fields = [*reader.schema, StructField(CHANGE_TYPE, _string(), False), StructField(CHANGE_VERSION, LongType(), False)]
+    frame = reader.spark.createDataFrame([], StructType(fields))
+    for segment in segments:
+        rows = reader.plus([segment]) if segment.sign > 0 else reader.minus([segment])
+        kind = "insert" if segment.sign > 0 else "delete"
+        named = rows.select(*(f"c{i}" for i in range(len(names)))).toDF(*names)
+        frame = frame.unionAll(
+            named.withColumn(CHANGE_TYPE, F.lit(kind)).withColumn(CHANGE_VERSION, F.lit(segment.first_version).cast("bigint"))
+        )
+    return frame
+
+
+def _string() -> object:
+    from pyspark.sql.types import StringType
+
+    return StringType()

@@ -1,0 +1,283 @@
+"""Views: standing queries whose result at version v is exactly the query over the tables at v."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructField, StructType, _parse_datatype_string
+
+from slackwater.algebra.expressions import quote
+from slackwater.algebra.nodes import Aggregate, Opaque, Rel, Scan, TopK
+from slackwater.algebra.partials import partial_schema
+from slackwater.algebra.printer import node_key
+from slackwater.algebra.serialize import from_json
+from slackwater.errors import ViewError
+from slackwater.execution import explaining, verifying
+from slackwater.execution.compaction import compact_result, compact_states, compact_tables
+from slackwater.execution.program import Program
+from slackwater.execution.refresh import Refresher
+from slackwater.execution.reports import Refresh, Report, Verification
+from slackwater.execution.saving import load_states, save_states
+from slackwater.execution.states import State, release, stored_bytes
+from slackwater.planning.default_states import Choice
+from slackwater.storage.records import ViewRecord
+from slackwater.storage.relations import RelationReader
+from slackwater.table import change_feed
+
+if TYPE_CHECKING:
+    from slackwater.engine import Engine
+
+
+class View:
+    """A standing query. Get one from `Engine.create_view` or `Engine.view`."""
+
+    def __init__(self, engine: Engine, record: ViewRecord) -> None:
+        self.engine = engine
+        self.id, self.name, self.version = record.id, record.name, record.version
+        query = json.loads(record.query_json)
+        self.sql: str | None = query["sql"]
+        self.columns: tuple[str, ...] = tuple(query["columns"])
+        self._order: list[list[Any]] = [json.loads(o) for o in query["order"]]
+        self.settings: dict[str, str] = json.loads(record.settings_json)
+        options = json.loads(record.options_json)
+        self.strategy: str = options["strategy"]
+        self.shares: dict[str, float] = options.get("shares", {})
+        self.choices = tuple(Choice(**c) for c in options.get("choices", ()))
+        self._known_bytes: dict[str, int] = options.get("bytes", {})
+        self.plan: Rel = from_json(json.loads(record.plan_json))
+        self.logical_plan: Rel = from_json(options["logical"]) if "logical" in options else self.plan
+        self.states: dict[str, State] = {}
+        self.last_program: Program | None = None
+        self._loaded = False
+        self._dropped = False
+
+    def __repr__(self) -> str:
+        return f"View({self.name!r}, version={self.version})"
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The tables that the query reads."""
+        if isinstance(self.plan, Opaque):
+            return self.plan.tables
+        return tuple(sorted({node.table for node in self.plan.walk() if isinstance(node, Scan)}))
+
+    @property
+    def schema(self) -> StructType:
+        """The result's columns."""
+        types = [_parse_datatype_string(f.dtype) for f in self.plan.schema]
+        return StructType([StructField(n, t, True) for n, t in zip(self.columns, types, strict=True)])
+
+    @property
+    def result_schema(self) -> StructType:
+        """The result's columns, as files name them by position."""
+        return self.schema
+
+    @property
+    def wanted(self) -> frozenset[str]:
+        """The states that were chosen to be kept."""
+        return frozenset(c.key for c in self.choices if c.keep)
+
+    # --- what users call -------------------------------------------------------------------------
+
+    def refresh(self, *, full: bool = False) -> Refresh:
+        """Bring the result to the latest version, in one commit; `full` recomputes it."""
+        self._check_alive()
+        with self.engine.writing():
+            self._load_states()
+            return Refresher(self).refresh(full=full)
+
+    def result(self, version: int | None = None) -> DataFrame:
+        """The last committed result, in the order that the query asks for; or the one at an earlier version."""
+        self._check_alive()
+        if not self.version:
+            raise ViewError("VIEW_EMPTY", f"view {self.name!r} has no result yet", "call refresh() first")
+        at = self.version if version is None else self.engine.check_version(version)
+        frame = self.result_frame(self.engine.spark, at).toDF(*self.columns)
+        keys = [_sort_column(*key) for key in self._order]
+        return frame.orderBy(*keys) if keys else frame
+
+    def changes(self, since: int = 0) -> DataFrame:
+        """What was added to and taken from the result after a version, with `_change_type` and `_version`."""
+        self._check_alive()
+        self.engine.check_version(since)
+        segments = self.engine.catalog.segments_between(f"v{self.id}", since, self.engine.catalog.version(), per_version=True)
+        return change_feed(_ResultReader(self.engine.spark, self.engine.files, self.schema), segments)
+
+    def explain(self, *, sql: bool = True) -> Report:
+        """The plan with the states kept and dropped, their bytes and reasons, and the next refresh's program as SQL."""
+        self._check_alive()
+        return Report(explaining.explain(self, with_sql=sql))
+
+    def verify(self, *, examples: int = 10) -> Verification:
+        """Compare the result with a recompute at the same version; tells which rows differ."""
+        self._check_alive()
+        return verifying.verify(self, examples)
+
+    def history(self, limit: int | None = None) -> History:
+        """Every refresh, the latest first."""
+        return History(self.name, [dict(r.report) | {"at": r.at} for r in self.engine.catalog.refreshes(self.id, limit)])
+
+    def drop(self) -> None:
+        """Drop the view with its result and states."""
+        self._check_alive()
+        with self.engine.writing() as lease:
+            with self.engine.catalog.commit("drop_view", self.name, {}, lease) as tx:
+                tx.drop_view(self.id)
+            self.release_states()
+            self._dropped = True
+            self.engine.forget_view(self.id)
+            self.engine.files.sweep(self.engine.catalog.all_paths())
+
+    def status(self) -> dict[str, Any]:
+        """Where the view stands."""
+        pending = 0
+        for name in self.tables:
+            owner = f"t{self.engine.table(name).id}"
+            found = self.engine.catalog.segments_between(owner, self.version, self.engine.catalog.version())
+            pending += sum(s.row_count for s in found)
+        return {"name": self.name, "version": self.version, "pending_rows": pending, "tables": list(self.tables),
+                "state_bytes": self.state_bytes(), "incremental": not isinstance(self.plan, Opaque)}  # fmt: skip
+
+    # --- used by the refresh -------------------------------------------------------------------------
+
+    def _check_alive(self) -> None:
+        if self._dropped:
+            raise ViewError("VIEW_DROPPED", f"view {self.name!r} was dropped", "create it again")
+
+    def result_frame(self, spark: SparkSession, at: int | None = None) -> DataFrame:
+        """The result's rows under the plan's column names."""
+        segments = self.engine.catalog.segments(f"v{self.id}", at=self.version if at is None else at)
+        names = [f.name for f in self.plan.schema]
+        return _ResultReader(spark, self.engine.files, self.schema).bag(segments, names)
+
+    def row_estimates(self) -> dict[str, int]:
+        """Roughly how many rows each state has, from its bytes."""
+        sizes = self.known_bytes()
+        widths = {node_key(n): _row_width(n) for n in self.plan.walk()}
+        return {key: max(1, size // widths[key]) for key, size in sizes.items() if key in widths}
+
+    def known_bytes(self) -> dict[str, int]:
+        """The last measured bytes of each state, kept or dropped."""
+        return dict(self._known_bytes)
+
+    def state_bytes(self) -> int:
+        """What this view's states occupy now."""
+        if not self.states:
+            return 0
+        stored = stored_bytes(self.engine.spark)
+        return sum(stored.get(i, 0) for state in self.states.values() for i in state.rdd_ids())
+
+    def states_by_label(self) -> dict[str, int]:
+        """Bytes of each state by what it is."""
+        return {s.label[:120]: self._known_bytes.get(k, 0) for k, s in self.states.items()}
+
+    def options_with(self, choices: tuple[Choice, ...], sizes: Mapping[str, int]) -> dict[str, Any]:
+        """The options as the catalog keeps them."""
+        from slackwater.algebra.serialize import to_json
+
+        listed = [{"key": c.key, "label": c.label, "keep": c.keep, "reason": c.reason} for c in choices]
+        return {"strategy": self.strategy, "shares": self.shares, "choices": listed,
+                "bytes": {**self._known_bytes, **sizes}, "logical": to_json(self.logical_plan)}  # fmt: skip
+
+    def adopt(self, version: int, states: dict[str, State], choices: tuple[Choice, ...], program: Program,
+              sizes: Mapping[str, int]) -> None:  # fmt: skip
+        """Take over what a committed refresh made, and give the memory of the rest back."""
+        before = {s.rdd_id: s for state in self.states.values() for s in state.segments}
+        after = {s.rdd_id for state in states.values() for s in state.segments}
+        self.version, self.states, self.choices, self.last_program = version, states, choices, program
+        self._known_bytes.update(sizes)
+        release(s for i, s in before.items() if i not in after)
+
+    def compact(self) -> None:
+        """Merge what has piled up: state segments, result segments, table segments."""
+        compact_states(self)
+        compact_result(self)
+        compact_tables(self.engine, self.tables)
+
+    def release_states(self) -> None:
+        """Give the memory of all states back."""
+        release(s for state in self.states.values() for s in state.segments)
+        self.states = {}
+
+    def _load_states(self) -> None:
+        if not self._loaded:
+            self._loaded = True
+            self.states = load_states(self)
+
+    def save_states(self) -> None:
+        """Write the states to disk for the next start."""
+        if self.states and not self._dropped:
+            save_states(self)
+
+    def state_node(self, key: str) -> Rel | None:
+        """The plan node that a state belongs to."""
+        return next((n for n in self.plan.walk() if node_key(n) == key), None)
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the query has a LIMIT somewhere, so that ties must be broken the same way everywhere."""
+        return any(isinstance(n, TopK) for n in self.plan.walk())
+
+
+class _ResultReader(RelationReader):
+    """Result segments have no positions: deletes cancel by value."""
+
+    __slots__ = ()
+
+    def minus(self, segments: Any) -> DataFrame:
+        from slackwater.storage.relations import physical_schema
+
+        return self._read([s for s in segments if s.sign < 0], physical_schema(self.schema))
+
+    def bag(self, segments: Any, names: list[str]) -> DataFrame:
+        """The rows that the segments add up to."""
+        from slackwater.algebra.nodes import Field
+        from slackwater.execution.render import WEIGHT, consolidated
+
+        plus = self.plus(segments).toDF(*names)
+        if not any(s.sign < 0 for s in segments):
+            return plus
+        signed = plus.withColumn(WEIGHT, F.lit(1)).unionAll(self.minus(segments).toDF(*names).withColumn(WEIGHT, F.lit(-1)))
+        fields = tuple(Field(n, f.dataType.simpleString()) for n, f in zip(names, self.schema, strict=True))
+        return self.spark.sql(consolidated("SELECT * FROM {changes}", fields, plain=True), changes=signed)
+
+
+class History(list[dict[str, Any]]):
+    """Refreshes, the latest first; a table in a notebook."""
+
+    def __init__(self, view: str, rows: list[dict[str, Any]]) -> None:
+        super().__init__(rows)
+        self.view = view
+
+    def __str__(self) -> str:
+        lines = [f"history of {self.view}"]
+        for r in self:
+            when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(r["at"]))
+            lines.append(f"  {when}  {r['from_version']:>5} → {r['to_version']:<5} {r['mode']:<12}"
+                         f" {r['seconds']['total']:8.3f} s  +{r['rows_inserted']:,} −{r['rows_deleted']:,}  {r['reason']}")  # fmt: skip
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        from slackwater.execution.reports import table_html
+
+        names = ("from_version", "to_version", "mode", "rows_inserted", "rows_deleted", "state_bytes", "reason")
+        return table_html({name: [r[name] for r in self] for name in names} | {"seconds": [r["seconds"]["total"] for r in self]})
+
+
+def _row_width(node: Rel) -> int:
+    """The bytes that Spark's row format takes, roughly."""
+    schema = partial_schema(node) if isinstance(node, Aggregate) else node.schema
+    wide = sum(16 for f in schema if f.dtype.startswith(("string", "decimal(2", "decimal(3", "struct", "array")))
+    return 40 + 8 * len(schema) + wide
+
+
+def _sort_column(name: str, descending: bool, nulls_first: bool) -> Any:
+    column = F.col(quote(name))
+    if descending:
+        return column.desc_nulls_first() if nulls_first else column.desc_nulls_last()
+    return column.asc_nulls_first() if nulls_first else column.asc_nulls_last()

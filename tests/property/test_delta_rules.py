@@ -1,0 +1,130 @@
+"""Every delta rule against the interpreter: after any changes, kept or dropped states, the result is the query's."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from slackwater.algebra import nodes as n
+from slackwater.algebra.interpreter import Bag, Catalogue, evaluate
+from slackwater.algebra.partials import MergePartials, partial_schema
+from slackwater.algebra.printer import node_key, tree_text
+from slackwater.delta.aggregate import keeps_partials
+from slackwater.delta.environment import Change, Environment, Purpose
+from slackwater.delta.rules import RESULT, full, result_delta
+from tests.property.plans import TABLES, histories, plans
+
+
+def stateful(plan: n.Rel) -> list[n.Rel]:
+    """The nodes that can keep a state."""
+    return [x for x in plan.walk() if not isinstance(x, n.TopK) and (not isinstance(x, n.Aggregate) or keeps_partials(x))]
+
+
+class Refresher:
+    """A toy engine around the interpreter: the same compile and apply cycle as the real one."""
+
+    def __init__(self, plan: n.Rel) -> None:
+        self.plan = plan
+        self.nodes = {node_key(x): x for x in stateful(plan)}
+        self.tables = {t: Bag() for t in TABLES}
+        self.states: dict[str, Bag] = {}
+        self.result = Bag()
+        self.started = False
+
+    def reference(self) -> Bag:
+        return evaluate(self.plan, Catalogue({(t, ""): bag for t, bag in self.tables.items()}))
+
+    def refresh(self, changes: dict[str, Bag], wanted: frozenset[str], dropped: frozenset[str] = frozenset()) -> None:
+        for key in dropped:
+            self.states.pop(key, None)
+        new = {t: bag + changes.get(t, Bag()) for t, bag in self.tables.items()}
+        cat = Catalogue(inputs={RESULT: self.result} | {f"state_{k}": b for k, b in self.states.items()})
+        for t in TABLES:
+            cat.tables[t, "old"], cat.tables[t, "new"] = self.tables[t], new[t]
+            cat.tables[t, "delta"] = changes.get(t, Bag())
+        counts = {
+            t: Change(sum(w for _, w in b.items() if w > 0), sum(-w for _, w in b.items() if w < 0))
+            for t, b in changes.items()
+        }
+        initial = not self.started
+        weighted = {k: any(w < 0 for _, w in b.items()) or True for k, b in self.states.items()}
+        env = Environment(counts, {k: not isinstance(self.nodes[k], n.Aggregate) and v for k, v in weighted.items()},
+                          wanted, initial=initial)  # fmt: skip
+        root = full(self.plan, env, "new") if initial else result_delta(self.plan, env)
+        produced: dict[str, Bag] = {}
+        for step in env.steps:
+            cat.inputs[step.name] = evaluate(step.rel, cat)
+            if step.purpose is Purpose.APPEND:
+                width = len(partial_schema(self.nodes[step.key])) if isinstance(self.nodes[step.key], n.Aggregate) else None
+                bag = Bag((row[:width], w) for row, w in cat.inputs[step.name].items())
+                produced[step.key] = self.states[step.key] + bag
+            elif step.purpose in (Purpose.BUILD, Purpose.REPLACE):
+                produced[step.key] = cat.inputs[step.name]
+        out = evaluate(root, cat) if root is not None else Bag()
+        self.result = out if initial else self.result + out
+        self.tables, self.started = new, True
+        self.states |= produced
+        self.states = {k: b for k, b in self.states.items() if k in wanted}
+
+    def compact(self) -> None:
+        for key, bag in self.states.items():
+            node = self.nodes[key]
+            if isinstance(node, n.Aggregate):
+                merged = MergePartials(n.Input("s", partial_schema(node)), node)
+                self.states[key] = evaluate(merged, Catalogue(inputs={"s": bag}))
+
+    def check_states(self) -> None:
+        for key, bag in self.states.items():
+            node = self.nodes[key]
+            if not isinstance(node, n.Aggregate):
+                now = Catalogue({(t, ""): b for t, b in self.tables.items()})
+                assert bag == evaluate(node, now), f"state of\n{tree_text(node)}"
+
+
+@settings(max_examples=600, deadline=None)
+@given(plan=plans(), history=histories(4), data=st.data())
+def test_any_changes_any_states(plan: n.Rel, history: list[dict[str, Bag]], data: st.DataObject) -> None:
+    engine = Refresher(plan)
+    keys = sorted(engine.nodes)
+    wanted = frozenset(data.draw(st.lists(st.sampled_from(keys), unique=True))) if keys else frozenset()
+    for i, changes in enumerate(history):
+        lost = frozenset(data.draw(st.lists(st.sampled_from(keys), max_size=1))) if i and keys else frozenset()
+        engine.refresh(changes, wanted, lost)
+        if data.draw(st.booleans()):
+            engine.compact()
+        assert engine.result == engine.reference(), tree_text(plan)
+        engine.check_states()
+
+
+@settings(max_examples=300, deadline=None)
+@given(plan=plans(), history=histories(3), everything=st.booleans())
+def test_splitting_and_merging_deltas_changes_nothing(
+    plan: n.Rel, history: list[dict[str, Bag]], everything: bool
+) -> None:
+    wanted = frozenset(node_key(x) for x in stateful(plan)) if everything else frozenset()
+    stepwise, at_once, one_table_at_a_time = Refresher(plan), Refresher(plan), Refresher(plan)
+    merged: dict[str, Bag] = {}
+    for engine in (stepwise, at_once, one_table_at_a_time):
+        engine.refresh({}, wanted)
+    for changes in history:
+        stepwise.refresh(changes, wanted)
+        for table, bag in changes.items():
+            merged[table] = merged.get(table, Bag()) + bag
+    at_once.refresh({t: b for t, b in merged.items() if b.items()}, wanted)
+    for table in reversed(sorted(merged)):
+        one_table_at_a_time.refresh({table: merged[table]}, wanted)
+    assert stepwise.result == at_once.result == one_table_at_a_time.result == stepwise.reference()
+
+
+@settings(max_examples=300, deadline=None)
+@given(plan=plans(), history=histories(2), everything=st.booleans())
+def test_a_delta_and_its_inverse_restore_the_result(
+    plan: n.Rel, history: list[dict[str, Bag]], everything: bool
+) -> None:
+    wanted = frozenset(node_key(x) for x in stateful(plan)) if everything else frozenset()
+    engine = Refresher(plan)
+    engine.refresh(history[0], wanted)
+    before = engine.result
+    engine.refresh(history[1], wanted)
+    engine.refresh({t: -b for t, b in history[1].items()}, wanted)
+    assert engine.result == before

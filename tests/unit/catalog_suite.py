@@ -1,0 +1,282 @@
+"""What every catalog holds, on whichever database: inherited by the tests of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import FrozenInstanceError
+
+import pytest
+from sqlalchemy import URL
+
+from slackwater.errors import SlackwaterError
+from slackwater.storage import Catalog, NewSegment, NewSourceFile, NewState, TableRecord, ViewRecord
+
+HOSTILE = [
+    "plain",
+    "Robert'); DROP TABLE commits;--",
+    'a "quoted" `name`',
+    "with.dots.and/slashes/../..",
+    "back\\slash %s %(x)s :bind ?",
+    "données 数据 🌊 e\u0301",
+    " spaces ",
+    "SELECT",
+    "x" * 255,
+]
+
+
+@contextmanager
+def refused(code: str) -> Iterator[None]:
+    """Expect an error with this code."""
+    with pytest.raises(SlackwaterError) as caught:
+        yield
+    assert caught.value.code == code
+
+
+def segment(path: str, sign: int = 1, rows: int = 1) -> NewSegment:
+    return NewSegment(sign, path, rows, rows * 100)
+
+
+def add_table(catalog: Catalog, name: str = "orders") -> TableRecord:
+    with catalog.commit("create_table", name) as tx:
+        return tx.add_table(name, '{"id": "BIGINT"}', ["id"])
+
+
+def add_view(catalog: Catalog, name: str = "revenue") -> ViewRecord:
+    with catalog.commit("create_view", name) as tx:
+        return tx.add_view(name, '{"sql": "SELECT 1"}', "{}", "{}", "{}")
+
+
+class WithCatalog:
+    """Tests of a catalog; the module of a subclass gives the `url` of an empty database."""
+
+    @pytest.fixture
+    def catalog(self, url: URL) -> Iterator[Catalog]:
+        with Catalog.open(url) as catalog:
+            yield catalog
+
+
+class CatalogSuite(WithCatalog):
+    """Every record, written and read back."""
+
+    def test_a_new_catalog_is_empty(self, catalog: Catalog) -> None:
+        assert catalog.version() == 0
+        assert (catalog.tables(), catalog.views(), catalog.commits()) == ((), (), ())
+        assert catalog.all_paths() == frozenset()
+
+    def test_reopening_finds_the_same_warehouse(self, catalog: Catalog, url: URL) -> None:
+        add_table(catalog)
+        with Catalog.open(url, create=False) as again:
+            assert again.warehouse_id == catalog.warehouse_id
+            assert again.tables() == catalog.tables()
+
+    def test_an_absent_catalog_is_not_made_unless_asked(self, url: URL) -> None:
+        for _ in range(2):
+            with refused("WAREHOUSE_INVALID"):
+                Catalog.open(url, create=False)
+
+    def test_closed_is_closed(self, catalog: Catalog) -> None:
+        catalog.close()
+        catalog.close()
+        with refused("ENGINE_CLOSED"):
+            catalog.version()
+        with refused("ENGINE_CLOSED"), catalog.commit("change", "x"):
+            pass
+
+    def test_every_commit_is_a_version(self, catalog: Catalog) -> None:
+        table = add_table(catalog)
+        with catalog.commit("change", "orders", {"rows": [2, 1], "note": "é\0"}) as tx:
+            assert tx.version == 2
+            made = tx.add_segments(table.owner, [segment("t1/a"), segment("t1/b", -1)])
+        assert [found.sign for found in made] == [1, -1]
+        assert catalog.version() == 2
+        newest, oldest = catalog.commits()
+        assert (newest.version, newest.kind, newest.detail) == (2, "change", {"rows": [2, 1], "note": "é\0"})
+        assert oldest.subject == "orders"
+        assert catalog.commits(1) == (newest,)
+        assert newest.at >= oldest.at > 0
+        assert catalog.segments(table.owner) == made
+        assert catalog.all_paths() == {"t1/a", "t1/b"}
+
+    def test_an_exception_leaves_no_trace(self, catalog: Catalog) -> None:
+        table = add_table(catalog)
+        for failure in (ValueError, KeyboardInterrupt):
+            with pytest.raises(failure), catalog.commit("change", "orders") as tx:  # noqa: PT012 - it must fail last
+                tx.add_segments(table.owner, [segment("t1/a")])
+                tx.add_table("other", "{}")
+                raise failure
+        assert catalog.version() == 1
+        assert catalog.tables() == (table,)
+        assert catalog.all_paths() == frozenset()
+        with catalog.commit("change", "orders") as tx:
+            assert tx.version == 2
+
+    def test_a_value_that_is_not_json_is_the_callers_bug(self, catalog: Catalog) -> None:
+        with pytest.raises(TypeError, match="not JSON serializable"), catalog.commit("change", "x", {"bad": object()}):
+            pass
+        assert catalog.version() == 0
+
+    @pytest.mark.parametrize("name", HOSTILE)
+    def test_names_are_data(self, catalog: Catalog, name: str) -> None:
+        made = add_table(catalog, name)
+        assert catalog.table(name) == made
+        assert [found.name for found in catalog.tables()] == [name]
+        with catalog.commit("source", name) as tx:
+            source = tx.add_source(made.id, name, name, {name: name})
+            tx.add_source_files(source.id, [NewSourceFile(name, 1, 2, {name: name})])
+        assert catalog.sources(made.id) == (source,)
+        assert catalog.source_files(source.id)[0].file == name
+        with catalog.commit("drop_table", name) as tx:
+            tx.drop_table(made.id)
+        view = add_view(catalog, name)
+        assert catalog.view(name) == view
+        assert catalog.commits(1)[0].subject == name
+
+    @pytest.mark.parametrize("name", ["", "  ", "a\0b", "tab\there", "\ud800", "x" * 256])
+    def test_names_that_cannot_be_stored_are_refused(self, catalog: Catalog, name: str) -> None:
+        with refused("NAME_INVALID"):
+            add_table(catalog, name)
+        assert catalog.version() == 0
+
+    def test_a_file_name_that_is_not_text_is_refused(self, catalog: Catalog) -> None:
+        table = add_table(catalog)
+        with catalog.commit("source", "orders") as tx:
+            source = tx.add_source(table.id, "in", "files", {})
+        with refused("NAME_INVALID"):
+            catalog.record_rejected_files(source.id, [NewSourceFile("caf\udce9.csv", 1, 1)])
+
+    def test_tables_and_views_share_their_names_in_any_case(self, catalog: Catalog) -> None:
+        add_table(catalog, "Orders")
+        add_view(catalog, "Größe")
+        for name in ("orders", "ORDERS", "Orders", "GRÖSSE"):
+            with refused("TABLE_EXISTS"):
+                add_table(catalog, name)
+            with refused("VIEW_EXISTS"):
+                add_view(catalog, name)
+        assert catalog.version() == 2
+
+    def test_names_are_matched_exactly(self, catalog: Catalog) -> None:
+        add_table(catalog, "Orders")
+        add_view(catalog, "Revenue")
+        with pytest.raises(SlackwaterError, match=r"TABLE_UNKNOWN(.|\n)*did you mean 'Orders'"):
+            catalog.table("orders")
+        with pytest.raises(SlackwaterError, match=r"VIEW_UNKNOWN(.|\n)*There are: 'Revenue'"):
+            catalog.view("Orders")
+
+    def test_a_dropped_table_frees_its_name_and_its_files(self, catalog: Catalog) -> None:
+        table = add_table(catalog)
+        with catalog.commit("change", "orders") as tx:
+            made = tx.add_segments(table.owner, [segment("t1/a"), segment("t1/b")])
+        with catalog.commit("compact", "orders") as tx:
+            tx.merge_segments(table.owner, [found.id for found in made], [segment("t1/c")])
+        with catalog.commit("source", "orders") as tx:
+            source = tx.add_source(table.id, "files", "files", {})
+            tx.add_source_files(source.id, [NewSourceFile("f", 1, 1)])
+        with catalog.commit("drop_table", "orders") as tx:
+            tx.drop_table(table.id)
+        assert (catalog.tables(), catalog.sources(table.id), catalog.source_files(source.id)) == ((), (), ())
+        assert catalog.all_paths() == frozenset()
+        again = add_table(catalog)
+        assert again.id != table.id
+        with refused("TABLE_UNKNOWN"):
+            catalog.table_by_id(table.id)
+        with refused("TABLE_UNKNOWN"), catalog.commit("change", "orders") as tx:
+            tx.add_segments(table.owner, [segment("t1/d")])
+        assert catalog.table_by_id(again.id) == again
+
+    def test_a_table_can_be_complete(self, catalog: Catalog) -> None:
+        table = add_table(catalog)
+        assert (table.key, table.complete) == (("id",), False)
+        for complete in (True, False):
+            with catalog.commit("mark_complete", "orders") as tx:
+                tx.mark_complete(table.id, complete)
+            assert catalog.table("orders").complete is complete
+
+    def test_a_view_moves_on(self, catalog: Catalog) -> None:
+        view = add_view(catalog)
+        assert view.version == 0
+        with catalog.commit("refresh", "revenue") as tx:
+            tx.add_segments(view.owner, [segment("v1/a")])
+            moved = tx.update_view(view.id, version=tx.version, plan_json='{"b": 1}')
+            first = tx.add_refresh(view.id, 0, tx.version, 1.5, {"why": "asked"})
+        assert catalog.view("revenue") == moved
+        assert (moved.version, moved.plan_json, moved.options_json) == (2, '{"b": 1}', "{}")
+        with catalog.commit("refresh", "revenue") as tx:
+            second = tx.add_refresh(view.id, 2, 3, 0.5, {}, at=7.0)
+        assert catalog.refreshes(view.id) == (second, first)
+        assert catalog.refreshes(view.id, 1) == (second,)
+        assert second.at == 7.0
+        with refused("INVARIANT_BROKEN"), catalog.commit("refresh", "revenue") as tx:
+            tx.update_view(view.id, version=1)
+
+    def test_a_dropped_view_says_so(self, catalog: Catalog) -> None:
+        view = add_view(catalog)
+        with catalog.commit("refresh", "revenue") as tx:
+            tx.add_segments(view.owner, [segment("v1/a")])
+            tx.replace_states(view.id, [NewState("n1", tx.version, "s/1", 1, 1)])
+            tx.add_refresh(view.id, 0, 2, 1.0, {})
+        with catalog.commit("drop_view", "revenue") as tx:
+            tx.drop_view(view.id)
+        with refused("VIEW_UNKNOWN"):
+            catalog.view("revenue")
+        with refused("VIEW_DROPPED"):
+            catalog.view_by_id(view.id)
+        with refused("VIEW_DROPPED"), catalog.commit("refresh", "revenue") as tx:
+            tx.update_view(view.id, version=9)
+        assert catalog.all_paths() == frozenset()
+        assert len(catalog.refreshes(view.id)) == 1
+        add_view(catalog)
+
+    def test_states_are_replaced_with_or_without_a_version(self, catalog: Catalog) -> None:
+        view = add_view(catalog)
+        catalog.save_states(
+            view.id, [NewState("n1", 1, "s/1", 5, 50, {"kind": "hash"}), NewState("n2", 1, "s/2", 6, 60)]
+        )
+        assert [(s.node, s.path, s.detail) for s in catalog.states(view.id)] == [
+            ("n1", "s/1", {"kind": "hash"}),
+            ("n2", "s/2", {}),
+        ]
+        assert catalog.version() == 1
+        with catalog.commit("refresh", "revenue") as tx:
+            tx.replace_states(view.id, [NewState("n1", tx.version, "s/3", 7, 2**40)])
+        assert [(s.version, s.path, s.byte_count) for s in catalog.states(view.id)] == [(2, "s/3", 2**40)]
+        catalog.save_states(view.id, [])
+        assert catalog.states(view.id) == ()
+
+    def test_a_source_file_is_applied_once(self, catalog: Catalog) -> None:
+        table = add_table(catalog)
+        with catalog.commit("source", "orders") as tx:
+            source = tx.add_source(table.id, "in", "files", {"path": "/in"})
+        with refused("SOURCE_EXISTS"), catalog.commit("source", "orders") as tx:
+            tx.add_source(table.id, "in", "files", {})
+        file = NewSourceFile("a.csv", 2**33, 1_700_000_000_123_456_789, {"rows": 3})
+        for report in ({"bad": 1}, {"bad": 2}):
+            catalog.record_rejected_files(source.id, [NewSourceFile("a.csv", file.size, file.mtime_ns, report)])
+        (rejected,) = catalog.source_files(source.id)
+        assert (rejected.status, rejected.version, rejected.report) == ("rejected", None, {"bad": 2})
+        with catalog.commit("change", "orders") as tx:
+            tx.add_source_files(source.id, [file])
+        (applied,) = catalog.source_files(source.id)
+        assert (applied.status, applied.version, applied.report) == ("applied", 3, {"rows": 3})
+        with refused("INVARIANT_BROKEN"), catalog.commit("change", "orders") as tx:
+            tx.add_source_files(source.id, [file])
+        with refused("INVARIANT_BROKEN"):
+            catalog.record_rejected_files(source.id, [file])
+        with catalog.commit("change", "orders") as tx:
+            tx.add_source_files(source.id, [NewSourceFile("a.csv", file.size, file.mtime_ns + 1)])
+        assert len(catalog.source_files(source.id)) == 2
+        with catalog.commit("source", "orders") as tx:
+            tx.drop_source(source.id)
+        assert (catalog.sources(table.id), catalog.source_files(source.id)) == ((), ())
+
+    def test_records_cannot_be_changed(self, catalog: Catalog) -> None:
+        table = add_table(catalog)
+        with pytest.raises(FrozenInstanceError):
+            table.name = "other"  # type: ignore[misc]
+
+    def test_references_are_enforced(self, catalog: Catalog) -> None:
+        with refused("INVARIANT_BROKEN"), catalog.commit("refresh", "nothing") as tx:
+            tx.add_refresh(999, 0, 1, 1.0, {})
+        with refused("INVARIANT_BROKEN"), catalog.commit("change", "nothing") as tx:
+            tx.add_segments("x'; --", [segment("a")])
+        assert catalog.version() == 0
