@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, cast
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -22,6 +22,7 @@ from slackwater.errors import SlackwaterError, TableError, ViewError
 from slackwater.execution.sessions import Sessions, start_spark
 from slackwater.settings import parse_bytes, pinned_settings
 from slackwater.storage.catalog import Catalog
+from slackwater.storage.database import sqlite_url
 from slackwater.storage.files import WarehouseFiles
 from slackwater.storage.lease import WriterLease
 from slackwater.storage.records import TableRecord
@@ -58,7 +59,7 @@ class Engine:
         self.path = Path(path).absolute()
         self.read_only, self._save_states = read_only, save_states
         self._prepare_directory()
-        self.catalog = Catalog.open(catalog or f"sqlite:///{self.path / 'catalog.db'}", create=not read_only)
+        self.catalog = Catalog.open(catalog or sqlite_url(self.path / "catalog.db"), create=not read_only)
         self.files = WarehouseFiles(self.path)
         self.lease: WriterLease | None = None
         self._lock = threading.RLock()
@@ -76,8 +77,12 @@ class Engine:
     def _prepare_directory(self) -> None:
         if self.path.exists() and not self.path.is_dir():
             raise SlackwaterError("WAREHOUSE_INVALID", f"{self.path} is a file", "give a directory")
-        if self.read_only and not self.path.exists():
-            raise SlackwaterError("WAREHOUSE_INVALID", f"there is no warehouse at {self.path}", "create it first: slackwater init")
+        if self.read_only and self.path.is_dir():
+            return
+        if self.read_only:
+            raise SlackwaterError(
+                "WAREHOUSE_INVALID", f"there is no warehouse at {self.path}", "create it first: slackwater init"
+            )
         try:
             (self.path / "data").mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -89,7 +94,9 @@ class Engine:
     def __enter__(self) -> Engine:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def close(self) -> None:
@@ -133,16 +140,20 @@ class Engine:
         """One writer at a time in this process, and the right to write at all."""
         with self._lock:
             if self._closed:
-                raise SlackwaterError("ENGINE_CLOSED", "the engine is closed", "open it again with slackwater.Engine(…)")
+                raise SlackwaterError(
+                    "ENGINE_CLOSED", "the engine is closed", "open it again with slackwater.Engine(…)"
+                )
             if self.lease is None:
-                raise SlackwaterError("WAREHOUSE_LOCKED", "the warehouse is open for reading only", "open it without read_only")
+                raise SlackwaterError(
+                    "WAREHOUSE_LOCKED", "the warehouse is open for reading only", "open it without read_only"
+                )
             self.lease.check()
             yield self.lease
 
     # --- tables --------------------------------------------------------------------------------------
 
     def create_table(self, name: str, schema: str | StructType | DataFrame, key: Sequence[str] = ()) -> Table:
-        """Create a table from a DDL string, a Spark schema, or a DataFrame (its schema is taken and its rows inserted)."""
+        """Create a table from a DDL string, a Spark schema, or a DataFrame, whose rows are then inserted."""
         fields = self._schema(schema)
         _check_table_schema(name, fields, key)
         with self.writing() as lease:
@@ -164,13 +175,20 @@ class Engine:
         if isinstance(schema, StructType):
             return schema
         if not isinstance(schema, str):
-            raise TableError("SCHEMA_INVALID", f"a {type(schema).__name__} is no schema", "give a DDL string, a StructType or a DataFrame")
+            raise TableError(
+                "SCHEMA_INVALID",
+                f"a {type(schema).__name__} is no schema",
+                "give a DDL string, a StructType or a DataFrame",
+            )
         try:
             assert self.spark is not None  # noqa: S101 - parsing a DDL string needs a running Spark
-            return StructType.fromDDL(schema)
+            return cast(StructType, StructType.fromDDL(schema))
         except PySparkException as error:
-            raise TableError("SCHEMA_INVALID", f"cannot read the schema: {str(error).splitlines()[0][:200]}",
-                             "write it as in CREATE TABLE: id BIGINT, name STRING, amount DECIMAL(12,2)") from error  # fmt: skip
+            raise TableError(
+                "SCHEMA_INVALID",
+                f"cannot read the schema: {str(error).splitlines()[0][:200]}",
+                "write it as in CREATE TABLE: id BIGINT, name STRING, amount DECIMAL(12,2)",
+            ) from error
 
     def table(self, name: str) -> Table:
         """An existing table."""
@@ -186,7 +204,9 @@ class Engine:
             record = self.catalog.table(name)
             users = [v.name for v in self.views() if record.name in v.tables]
             if users:
-                raise TableError("TABLE_IN_USE", f"table {record.name!r} is read by {', '.join(users)}", "drop these views first")
+                raise TableError(
+                    "TABLE_IN_USE", f"table {record.name!r} is read by {', '.join(users)}", "drop these views first"
+                )
             with self.catalog.commit("drop_table", name, {}, lease) as tx:
                 tx.drop_table(record.id)
             self.files.sweep(self.catalog.all_paths())
@@ -197,7 +217,9 @@ class Engine:
         if version is None:
             return latest
         if isinstance(version, bool) or not isinstance(version, int) or not 0 <= version <= latest:
-            raise SlackwaterError("VERSION_UNKNOWN", f"there is no version {version!r}", f"versions go from 0 to {latest}")
+            raise SlackwaterError(
+                "VERSION_UNKNOWN", f"there is no version {version!r}", f"versions go from 0 to {latest}"
+            )
         return version
 
     # --- views ---------------------------------------------------------------------------------------
@@ -219,7 +241,9 @@ class Engine:
             populate: compute the first result now.
         """
         if strategy not in STRATEGIES:
-            raise ViewError("STRATEGY_UNKNOWN", f"there is no strategy {strategy!r}", f"use one of {', '.join(STRATEGIES)}")
+            raise ViewError(
+                "STRATEGY_UNKNOWN", f"there is no strategy {strategy!r}", f"use one of {', '.join(STRATEGIES)}"
+            )
         with self.writing() as lease:
             settings = pinned_settings(self.spark)
             captured = self.capture(query, settings)
@@ -238,7 +262,9 @@ class Engine:
                     raise
         return view
 
-    def capture(self, query: str | DataFrame | Callable[[Mapping[str, DataFrame]], DataFrame], settings: Mapping[str, str]) -> Captured:
+    def capture(
+        self, query: str | DataFrame | Callable[[Mapping[str, DataFrame]], DataFrame], settings: Mapping[str, str]
+    ) -> Captured:
         """Turn a query into a plan under pinned settings."""
         spark = self.sessions.get("capture", settings)
         shapes = self._symbols(spark)
@@ -250,7 +276,8 @@ class Engine:
 
     def _adopt(self, frame: DataFrame, spark: SparkSession) -> DataFrame:
         """The same logical plan in our session."""
-        dataset = spark._sc._jvm.org.apache.spark.sql.classic.Dataset
+        jvm: Any = spark._sc._jvm
+        dataset = jvm.org.apache.spark.sql.classic.Dataset
         return DataFrame(dataset.ofRows(spark._jsparkSession, frame._jdf.queryExecution().logical()), spark)
 
     def _symbols(self, spark: SparkSession) -> dict[int, TableShape]:
@@ -299,10 +326,15 @@ class Engine:
             "budget_bytes": self.budget,
             "state_bytes": self.state_bytes(),
             "tables": [
-                {"name": t.name, "rows": t.count(), "complete": t.complete, "key": list(t.key),
-                 "segments": len(self.catalog.segments(f"t{t.id}"))}
+                {
+                    "name": t.name,
+                    "rows": t.count(),
+                    "complete": t.complete,
+                    "key": list(t.key),
+                    "segments": len(self.catalog.segments(f"t{t.id}")),
+                }
                 for t in self.tables()
-            ],  # fmt: skip
+            ],
             "views": [v.status() for v in self.views()],
         }
 
@@ -327,21 +359,32 @@ def _check_table_schema(name: str, schema: StructType, key: Sequence[str]) -> No
     lowered = [c.casefold() for c in names]
     for column in names:
         if lowered.count(column.casefold()) > 1:
-            raise TableError("SCHEMA_INVALID", f"the column {column!r} is there twice", "columns differ in more than case")
+            raise TableError(
+                "SCHEMA_INVALID", f"the column {column!r} is there twice", "columns differ in more than case"
+            )
         if column.casefold() in RESERVED or column.startswith("_metadata"):
-            raise TableError("COLUMN_RESERVED", f"{column!r} is a name that changes use", "call the column something else")
+            raise TableError(
+                "COLUMN_RESERVED", f"{column!r} is a name that changes use", "call the column something else"
+            )
         if not column.strip() or any(ord(c) < 32 for c in column):
             raise TableError("NAME_INVALID", f"{column!r} cannot name a column", "use printable characters")
     for field in schema:
         if _has_void(field.dataType):
-            raise TableError("TYPE_UNSUPPORTED", f"column {field.name!r} has no type", "give it one, for example STRING")
+            raise TableError(
+                "TYPE_UNSUPPORTED", f"column {field.name!r} has no type", "give it one, for example STRING"
+            )
     unknown = [k for k in key if k not in names]
     if unknown or isinstance(key, str) or len(set(key)) != len(key):
-        raise TableError("KEY_UNKNOWN", f"the key {list(key)!r} does not name columns of {name!r}", f"choose from {', '.join(names)}")
+        raise TableError(
+            "KEY_UNKNOWN", f"the key {list(key)!r} does not name columns of {name!r}", f"choose from {', '.join(names)}"
+        )
     for k in key:
         if isinstance(schema[names.index(k)].dataType, MapType | ArrayType | StructType):
-            raise TableError("TYPE_UNSUPPORTED", f"{k!r} cannot be a key: it is {schema[names.index(k)].dataType.simpleString()}",
-                             "choose columns of plain types")  # fmt: skip
+            raise TableError(
+                "TYPE_UNSUPPORTED",
+                f"{k!r} cannot be a key: it is {schema[names.index(k)].dataType.simpleString()}",
+                "choose columns of plain types",
+            )
 
 
 def _has_void(dtype: DataType) -> bool:

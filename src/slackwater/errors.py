@@ -52,6 +52,8 @@ CODES: Final[dict[str, str]] = {
     "SOURCE_MISSING": "The source, or what it points to, does not exist.",
     "SOURCE_FILE_MALFORMED": "A source file could not be read.",
     "SOURCE_FORMAT": "The source format is not supported.",
+    # The demo and the benchmarks.
+    "DEMO_DATA_MISSING": "The program that makes the data of the demo and the benchmarks is missing or failed.",
     # Storage.
     "STORAGE_FULL": "There is no space left where the warehouse or its catalog is stored.",
     "STORAGE_FAILED": "Reading or writing the warehouse or its catalog failed.",

@@ -10,7 +10,16 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
-    ByteType, DataType, DecimalType, DoubleType, FloatType, IntegerType, LongType, NullType, ShortType, StructField,
+    ByteType,
+    DataType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    NullType,
+    ShortType,
+    StructField,
     StructType,
 )  # fmt: skip
 
@@ -24,7 +33,7 @@ Rows = Any
 """A Spark, pandas or polars DataFrame, an Arrow table, or a list of dicts, tuples or Rows."""
 
 _INTEGERS: tuple[type[DataType], ...] = (ByteType, ShortType, IntegerType, LongType)
-_DIGITS = {ByteType: 3, ShortType: 5, IntegerType: 10, LongType: 20}
+_DIGITS: dict[type[DataType], int] = {ByteType: 3, ShortType: 5, IntegerType: 10, LongType: 20}
 
 
 def to_frame(rows: Rows, schema: StructType, spark: SparkSession, table: str) -> DataFrame:
@@ -33,16 +42,24 @@ def to_frame(rows: Rows, schema: StructType, spark: SparkSession, table: str) ->
         frame = rows
     elif isinstance(rows, pa.Table | pa.RecordBatch):
         frame = _from_arrow(rows, schema, spark, table)
-    elif type(rows).__module__.startswith("polars"):
+    elif _is_frame(rows, "polars"):
         frame = _from_arrow(rows.to_arrow(), schema, spark, table)
-    elif type(rows).__module__.startswith("pandas"):
+    elif _is_frame(rows, "pandas"):
         frame = _from_pandas(rows, schema, spark, table)
     elif isinstance(rows, Sequence) and not isinstance(rows, str | bytes):
         frame = _from_list(rows, schema, spark, table)
     else:
-        raise TableError("INPUT_KIND", f"cannot read rows from a {type(rows).__name__}",
-                         "give a Spark, pandas or polars DataFrame, an Arrow table, or a list of dicts or tuples")  # fmt: skip
+        raise TableError(
+            "INPUT_KIND",
+            f"cannot read rows from a {type(rows).__name__}",
+            "give a Spark, pandas or polars DataFrame, an Arrow table, or a list of dicts or tuples",
+        )
     return _fitted(frame, schema, table)
+
+
+def _is_frame(rows: Rows, library: str) -> bool:
+    """Whether this is the library's DataFrame, and not its Series or LazyFrame, without importing the library."""
+    return type(rows).__module__.startswith(library) and type(rows).__name__ == "DataFrame"
 
 
 def check_columns(given: Sequence[str], schema: StructType, table: str) -> None:
@@ -82,7 +99,7 @@ def _from_list(rows: Sequence[Any], schema: StructType, spark: SparkSession, tab
     names = [f.name for f in schema]
     tuples = []
     for at, row in enumerate(rows):
-        if hasattr(row, "asDict"):
+        if hasattr(row, "__fields__"):
             row = row.asDict(recursive=True)
         if isinstance(row, Mapping):
             check_columns(list(row), schema, table)

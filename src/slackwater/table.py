@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import LongType, StructField, StructType
+from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from slackwater import intake
 from slackwater.algebra.expressions import quote
@@ -20,6 +20,7 @@ from slackwater.storage.relations import BORN, FILE, POSITION, RelationReader, p
 if TYPE_CHECKING:
     from slackwater.engine import Engine
     from slackwater.sources.landing import LandingDirectory
+    from slackwater.storage.transaction import Transaction
 
 CHANGE_TYPE, CHANGE_VERSION, CHANGE_WEIGHT = "_change_type", "_version", "_weight"
 _SIGNS = {"insert": 1, "update_postimage": 1, "delete": -1, "update_preimage": -1}
@@ -123,7 +124,7 @@ class Table:
         """A symbolic, empty DataFrame that stands for the table in a view defined by DataFrames."""
         return self._engine.symbol(self.name)
 
-    def landing_directory(self, path: str, format: str | None = None, **options: str) -> LandingDirectory:  # noqa: A002
+    def landing_directory(self, path: str, format: str | None = None, **options: str | float) -> LandingDirectory:
         """A folder whose new files become changes of this table; see `LandingDirectory.poll`."""
         from slackwater.sources.landing import LandingDirectory
 
@@ -133,9 +134,9 @@ class Table:
         """The number of rows now, from the catalog alone."""
         return sum(s.sign * s.row_count for s in self._engine.catalog.segments(f"t{self.id}"))
 
-    def reader(self, spark: object) -> RelationReader:
+    def reader(self, spark: SparkSession) -> RelationReader:
         """Read this table's segments in a session."""
-        return RelationReader(spark, self._engine.files, self.schema)  # type: ignore[arg-type]
+        return RelationReader(spark, self._engine.files, self.schema)
 
     # --- inside ----------------------------------------------------------------------------------
 
@@ -162,7 +163,9 @@ class Table:
         """Write rows aside, so that what the user gave is evaluated exactly once."""
         names = [f"c{i}" for i in range(len(frame.columns) - len(extra))]
         path = self._engine.files.write(frame.toDF(*names, *extra), f"t{self.id}", STAGING)
-        return self._engine.spark.read.schema(frame.toDF(*names, *extra).schema).parquet(self._engine.files.absolute(path))
+        return self._engine.spark.read.schema(frame.toDF(*names, *extra).schema).parquet(
+            self._engine.files.absolute(path)
+        )
 
     def _files_frame(self, path: str) -> DataFrame:
         return self._engine.spark.read.schema(physical_schema(self.schema)).parquet(self._engine.files.absolute(path))
@@ -191,7 +194,9 @@ class Table:
 
     def _example(self, counted: DataFrame, path: str, columns: list[str]) -> str:
         schema = StructType([*physical_schema(self.schema), StructField(FILE, self.schema[0].dataType)])
-        found = self._engine.spark.read.schema(StructType(schema.fields[:-1])).parquet(self._engine.files.absolute(path))
+        found = self._engine.spark.read.schema(StructType(schema.fields[:-1])).parquet(
+            self._engine.files.absolute(path)
+        )
         have = found.groupBy(*columns).agg(F.count(F.lit(1)).alias("_have")).toDF(*(f"h{c}" for c in columns), "_have")
         on = [F.col(c).eqNullSafe(F.col(f"h{c}")) for c in columns]
         short = counted.join(have, on, "left").where("coalesce(_have, 0) < _want").select(*columns).limit(1).collect()
@@ -219,19 +224,31 @@ class Table:
                              "every key column needs a value; nothing was applied")  # fmt: skip
         twice = frame.groupBy(*columns).count().where("count > 1").limit(1).collect()
         if twice:
-            raise TableError("KEY_DUPLICATE", f"the key {tuple(twice[0])[:-1]} of {self.name!r} is given more than once",
-                             "give each key once; nothing was applied")  # fmt: skip
+            raise TableError(
+                "KEY_DUPLICATE",
+                f"the key {tuple(twice[0])[:-1]} of {self.name!r} is given more than once",
+                "give each key once; nothing was applied",
+            )
 
-    def _refuse_existing_keys(self, plus: str, minus: str | None) -> None:
+    def check_keys(self, plus: str, minus: str | None = None, beside: Sequence[str] = ()) -> None:
+        """Refuse written rows whose keys are NULL, doubled, or taken by the table or by files written `beside`."""
+        if self.key:
+            self._refuse_bad_keys(self._files_frame(plus), self._key_positions())
+            self._refuse_existing_keys(plus, minus, beside)
+
+    def _refuse_existing_keys(self, plus: str, minus: str | None, beside: Sequence[str]) -> None:
         segments = self._engine.catalog.segments(f"t{self.id}")
-        if not any(s.sign > 0 for s in segments):
+        if not beside and not any(s.sign > 0 for s in segments):
             return
         live = self._live()
         if minus is not None:
             gone = self._engine.spark.read.parquet(self._engine.files.absolute(minus)).select(FILE, POSITION)
             live = live.join(F.broadcast(gone), [FILE, POSITION], "left_anti")
         columns = [f"c{p}" for p in self._key_positions()]
-        taken = self._files_frame(plus).select(*columns).join(live.select(*columns), columns, "left_semi").limit(1).collect()
+        live = live.select(*columns)
+        for path in beside:
+            live = live.unionAll(self._files_frame(path).select(*columns))
+        taken = self._files_frame(plus).select(*columns).join(live, columns, "left_semi").limit(1).collect()
         if taken:
             raise TableError("KEY_EXISTS", f"the key {tuple(taken[0])} is in {self.name!r} already",
                              "use upsert to replace rows; nothing was applied")  # fmt: skip
@@ -239,8 +256,6 @@ class Table:
     def _weights(self, changes: intake.Rows, spark: object) -> DataFrame:
         names = _column_names(changes)
         if CHANGE_TYPE in names and CHANGE_WEIGHT not in names:
-            from pyspark.sql.types import StringType
-
             schema = StructType([*self.schema, StructField(CHANGE_TYPE, StringType())])
             frame = intake.to_frame(changes, schema, self._engine.spark, self.name)
             allowed = F.create_map(*(x for k, v in _SIGNS.items() for x in (F.lit(k), F.lit(v))))
@@ -265,9 +280,8 @@ class Table:
         engine = self._engine
         paths = [p for p in (plus, minus) if p is not None]
         try:
-            if plus is not None and self.key and check_keys:
-                self._refuse_bad_keys(self._files_frame(plus), self._key_positions())
-                self._refuse_existing_keys(plus, minus)
+            if plus is not None and check_keys:
+                self.check_keys(plus, minus)
             segments = [engine.files.segment(s, p) for s, p in ((1, plus), (-1, minus)) if p is not None]
             return self.commit_segments(segments, kind)
         except BaseException:
@@ -276,14 +290,18 @@ class Table:
                     engine.files.remove(path)
             raise
 
-    def commit_segments(self, segments: list[NewSegment], kind: str) -> int:
-        """One version with these segments; empty ones are not recorded."""
+    def commit_segments(
+        self, segments: list[NewSegment], kind: str, also: Callable[[Transaction], None] | None = None
+    ) -> int:
+        """One version with these segments, and with what else `also` records; empty segments are not recorded."""
         engine = self._engine
         kept = [s for s in segments if s.row_count]
         detail = {"kind": kind, "inserted": sum(s.row_count for s in kept if s.sign > 0),
                   "deleted": sum(s.row_count for s in kept if s.sign < 0)}  # fmt: skip
         with engine.catalog.commit("change", self.name, detail, engine.lease) as tx:
             tx.add_segments(f"t{self.id}", kept)
+            if also is not None:
+                also(tx)
             version = tx.version
         for segment in segments:
             if not segment.row_count:
@@ -297,7 +315,7 @@ class _Changing:
     def __init__(self, table: Table) -> None:
         self._table, self._lock = table, table._engine.writing()
 
-    def __enter__(self) -> object:
+    def __enter__(self) -> SparkSession:
         self._lock.__enter__()
         try:
             if self._table.complete:
@@ -327,19 +345,19 @@ def _column_names(rows: intake.Rows) -> list[str]:
 def change_feed(reader: RelationReader, segments: Sequence[SegmentRecord]) -> DataFrame:
     """Segments as rows with `_change_type` and `_version`."""
     names = [f.name for f in reader.schema]
-    fields = [*reader.schema, StructField(CHANGE_TYPE, _string(), False), StructField(CHANGE_VERSION, LongType(), False)]
+    fields = [
+        *reader.schema,
+        StructField(CHANGE_TYPE, StringType(), False),
+        StructField(CHANGE_VERSION, LongType(), False),
+    ]
     frame = reader.spark.createDataFrame([], StructType(fields))
     for segment in segments:
         rows = reader.plus([segment]) if segment.sign > 0 else reader.minus([segment])
         kind = "insert" if segment.sign > 0 else "delete"
         named = rows.select(*(f"c{i}" for i in range(len(names)))).toDF(*names)
         frame = frame.unionAll(
-            named.withColumn(CHANGE_TYPE, F.lit(kind)).withColumn(CHANGE_VERSION, F.lit(segment.first_version).cast("bigint"))
+            named.withColumn(CHANGE_TYPE, F.lit(kind)).withColumn(
+                CHANGE_VERSION, F.lit(segment.first_version).cast("bigint")
+            )
         )
     return frame
-
-
-def _string() -> object:
-    from pyspark.sql.types import StringType
-
-    return StringType()

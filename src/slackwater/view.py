@@ -23,7 +23,7 @@ from slackwater.execution.program import Program
 from slackwater.execution.refresh import Refresher
 from slackwater.execution.reports import Refresh, Report, Verification
 from slackwater.execution.saving import load_states, save_states
-from slackwater.execution.states import State, release, stored_bytes
+from slackwater.execution.states import State, release
 from slackwater.planning.default_states import Choice
 from slackwater.storage.records import ViewRecord
 from slackwater.storage.relations import RelationReader
@@ -53,6 +53,7 @@ class View:
         self.logical_plan: Rel = from_json(options["logical"]) if "logical" in options else self.plan
         self.states: dict[str, State] = {}
         self.last_program: Program | None = None
+        self._schema: StructType | None = None
         self._loaded = False
         self._dropped = False
 
@@ -69,8 +70,10 @@ class View:
     @property
     def schema(self) -> StructType:
         """The result's columns."""
-        types = [_parse_datatype_string(f.dtype) for f in self.plan.schema]
-        return StructType([StructField(n, t, True) for n, t in zip(self.columns, types, strict=True)])
+        if self._schema is None:
+            types = [_parse_datatype_string(f.dtype) for f in self.plan.schema]
+            self._schema = StructType([StructField(n, t, True) for n, t in zip(self.columns, types, strict=True)])
+        return self._schema
 
     @property
     def result_schema(self) -> StructType:
@@ -105,7 +108,9 @@ class View:
         """What was added to and taken from the result after a version, with `_change_type` and `_version`."""
         self._check_alive()
         self.engine.check_version(since)
-        segments = self.engine.catalog.segments_between(f"v{self.id}", since, self.engine.catalog.version(), per_version=True)
+        segments = self.engine.catalog.segments_between(
+            f"v{self.id}", since, self.engine.catalog.version(), per_version=True
+        )
         return change_feed(_ResultReader(self.engine.spark, self.engine.files, self.schema), segments)
 
     def explain(self, *, sql: bool = True) -> Report:
@@ -120,7 +125,9 @@ class View:
 
     def history(self, limit: int | None = None) -> History:
         """Every refresh, the latest first."""
-        return History(self.name, [dict(r.report) | {"at": r.at} for r in self.engine.catalog.refreshes(self.id, limit)])
+        return History(
+            self.name, [dict(r.report) | {"at": r.at} for r in self.engine.catalog.refreshes(self.id, limit)]
+        )
 
     def drop(self) -> None:
         """Drop the view with its result and states."""
@@ -166,11 +173,13 @@ class View:
         return dict(self._known_bytes)
 
     def state_bytes(self) -> int:
-        """What this view's states occupy now."""
-        if not self.states:
-            return 0
-        stored = stored_bytes(self.engine.spark)
-        return sum(stored.get(i, 0) for state in self.states.values() for i in state.rdd_ids())
+        """What this view's states occupy, as Spark's storage said when they were last changed."""
+        return sum(self._known_bytes.get(key, 0) for key in self.kept)
+
+    @property
+    def kept(self) -> frozenset[str]:
+        """The nodes whose state is there; before this process has refreshed the view, what the catalog says."""
+        return frozenset(self.states) if self._loaded else self.wanted
 
     def states_by_label(self) -> dict[str, int]:
         """Bytes of each state by what it is."""
@@ -242,7 +251,9 @@ class _ResultReader(RelationReader):
         plus = self.plus(segments).toDF(*names)
         if not any(s.sign < 0 for s in segments):
             return plus
-        signed = plus.withColumn(WEIGHT, F.lit(1)).unionAll(self.minus(segments).toDF(*names).withColumn(WEIGHT, F.lit(-1)))
+        signed = plus.withColumn(WEIGHT, F.lit(1)).unionAll(
+            self.minus(segments).toDF(*names).withColumn(WEIGHT, F.lit(-1))
+        )
         fields = tuple(Field(n, f.dataType.simpleString()) for n, f in zip(names, self.schema, strict=True))
         return self.spark.sql(consolidated("SELECT * FROM {changes}", fields, plain=True), changes=signed)
 
@@ -258,15 +269,19 @@ class History(list[dict[str, Any]]):
         lines = [f"history of {self.view}"]
         for r in self:
             when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(r["at"]))
-            lines.append(f"  {when}  {r['from_version']:>5} → {r['to_version']:<5} {r['mode']:<12}"
-                         f" {r['seconds']['total']:8.3f} s  +{r['rows_inserted']:,} −{r['rows_deleted']:,}  {r['reason']}")  # fmt: skip
+            lines.append(
+                f"  {when}  {r['from_version']:>5} → {r['to_version']:<5} {r['mode']:<12}"
+                f" {r['seconds']['total']:8.3f} s  +{r['rows_inserted']:,} −{r['rows_deleted']:,}  {r['reason']}"
+            )
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         from slackwater.execution.reports import table_html
 
         names = ("from_version", "to_version", "mode", "rows_inserted", "rows_deleted", "state_bytes", "reason")
-        return table_html({name: [r[name] for r in self] for name in names} | {"seconds": [r["seconds"]["total"] for r in self]})
+        return table_html(
+            {name: [r[name] for r in self] for name in names} | {"seconds": [r["seconds"]["total"] for r in self]}
+        )
 
 
 def _row_width(node: Rel) -> int:

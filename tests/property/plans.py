@@ -131,7 +131,9 @@ def _join(draw: st.DrawFn, left: n.Rel, right: n.Rel) -> n.Rel:
 def _build(draw: st.DrawFn, depth: int, names: Names) -> n.Rel:
     if depth == 0:
         return _scan(draw, names)
-    kind = draw(st.sampled_from(["scan", "filter", "project", "join", "join", "aggregate", "aggregate", "union", "expand"]))
+    kind = draw(
+        st.sampled_from(["scan", "filter", "project", "join", "join", "aggregate", "aggregate", "union", "expand"])
+    )
     if kind == "scan":
         return _scan(draw, names)
     child = _build(draw, depth - 1, names)

@@ -17,7 +17,9 @@ from tests.property.plans import TABLES, histories, plans
 
 def stateful(plan: n.Rel) -> list[n.Rel]:
     """The nodes that can keep a state."""
-    return [x for x in plan.walk() if not isinstance(x, n.TopK) and (not isinstance(x, n.Aggregate) or keeps_partials(x))]
+    return [
+        x for x in plan.walk() if not isinstance(x, n.TopK) and (not isinstance(x, n.Aggregate) or keeps_partials(x))
+    ]
 
 
 class Refresher:
@@ -55,7 +57,9 @@ class Refresher:
         for step in env.steps:
             cat.inputs[step.name] = evaluate(step.rel, cat)
             if step.purpose is Purpose.APPEND:
-                width = len(partial_schema(self.nodes[step.key])) if isinstance(self.nodes[step.key], n.Aggregate) else None
+                width = (
+                    len(partial_schema(self.nodes[step.key])) if isinstance(self.nodes[step.key], n.Aggregate) else None
+                )
                 bag = Bag((row[:width], w) for row, w in cat.inputs[step.name].items())
                 produced[step.key] = self.states[step.key] + bag
             elif step.purpose in (Purpose.BUILD, Purpose.REPLACE):
@@ -111,7 +115,7 @@ def test_splitting_and_merging_deltas_changes_nothing(
         for table, bag in changes.items():
             merged[table] = merged.get(table, Bag()) + bag
     at_once.refresh({t: b for t, b in merged.items() if b.items()}, wanted)
-    for table in reversed(sorted(merged)):
+    for table in sorted(merged, reverse=True):
         one_table_at_a_time.refresh({table: merged[table]}, wanted)
     assert stepwise.result == at_once.result == one_table_at_a_time.result == stepwise.reference()
 

@@ -89,10 +89,10 @@ def literal_text(value: Value) -> str:
 
 
 def string_text(value: str) -> str:
-    """Spell a string literal so that no character of it can end the literal.
+    r"""Spell a string literal so that no character of it can end the literal.
 
     >>> string_text("it's")
-    "'it\\\\'s'"
+    "'it\\'s'"
     """
     escapes = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0", "\b": "\\b", "\x1a": "\\Z"}
     return "'" + "".join(escapes.get(c, c) for c in value) + "'"

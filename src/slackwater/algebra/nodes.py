@@ -104,7 +104,7 @@ class Rel:
                 del rest[: len(value)]
             elif value is not None:
                 changes[name] = rest.pop(0)
-        return replace(self, **changes) if changes else self  # type: ignore[arg-type]
+        return replace(self, **changes) if changes else self
 
     def transform_up(self, rule: Callable[[Rel], Rel | None]) -> Rel:
         """Apply a rule to every node, inputs first; a rule returns None where it does not match."""

@@ -64,6 +64,7 @@ class AggregateReader:
         return tuple(groups)
 
     def _call(self, tree: Tree, single_rows: bool) -> AggCall:
+        args: tuple[Expr, ...]
         function, where = tree.children[0], tree.children[1] if len(tree.children) > 1 else None
         name = function.name
         condition = self._exprs.read(where) if where is not None else None

@@ -46,7 +46,9 @@ def split_distinct(node: n.Rel) -> n.Rel | None:
             part = col(partials[agg.name], agg.dtype)
             outer_calls.append(AggCall(agg.name, _MERGED_WITH[agg.func], (part,), _merged_type(agg)))
             items.append(n.Item(agg.name, _same_type(agg)))
-    outer = n.Aggregate(inner, tuple(n.Item(g.name, col(g.name, g.expr.dtype)) for g in node.groups), tuple(outer_calls))
+    outer = n.Aggregate(
+        inner, tuple(n.Item(g.name, col(g.name, g.expr.dtype)) for g in node.groups), tuple(outer_calls)
+    )
     return n.Project(outer, tuple(items))
 
 

@@ -26,7 +26,13 @@ _INFIX = {
     "And": "and", "Or": "or", "BitwiseAnd": "&", "BitwiseOr": "|", "BitwiseXor": "^",
 }  # fmt: skip
 _UNARY = {"Not": "not", "IsNull": "is_null", "IsNotNull": "is_not_null", "UnaryMinus": "neg"}
-_TRANSPARENT = ("KnownNotNull", "KnownNullable", "KnownFloatingPointNormalized", "NormalizeNaNAndZero", "TaggingExpression")
+_TRANSPARENT = (
+    "KnownNotNull",
+    "KnownNullable",
+    "KnownFloatingPointNormalized",
+    "NormalizeNaNAndZero",
+    "TaggingExpression",
+)
 _FUNCTIONS = {
     "StartsWith": "startswith", "EndsWith": "endswith", "Contains": "contains", "Coalesce": "coalesce",
     "IntegralDivide": "div", "Substring": "substring", "Year": "year", "Month": "month", "DayOfMonth": "day",
@@ -158,8 +164,8 @@ def _struct_field(tree: Tree, child: Expr) -> str:
 def _like(tree: Tree, args: tuple[Expr, ...]) -> Expr:
     if tree.name == "RLike":
         return Expr("rlike", args, f"({args[0].text} RLIKE {args[1].text})", "boolean")
-    escape = tree.props.get("escapeChar", "\\")
-    return Expr("like", args, f"({args[0].text} LIKE {args[1].text} ESCAPE {string_text(str(escape))})", "boolean")
+    # Spark's JSON does not tell the escape character; a pattern with one of its own is refused before.
+    return Expr("like", args, f"({args[0].text} LIKE {args[1].text})", "boolean")
 
 
 def _literal(tree: Tree) -> Expr:
@@ -182,5 +188,5 @@ def _literal(tree: Tree) -> Expr:
     if dtype == "date" and re.fullmatch(r"[-+]?\d{4,}-\d\d-\d\d", text):
         return Expr("lit", (), f"DATE '{text}'", dtype)
     if dtype == "timestamp" and re.fullmatch(r"[-+]?\d{4,}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?", text):
-        return Expr("lit", (), f"TIMESTAMP '{text}'", dtype)
+        return Expr("lit", (), f"TIMESTAMP '{text}Z'", dtype)  # printed in UTC, whatever the session's zone
     raise Unsupported("EXPRESSION_UNSUPPORTED", "Literal", f"a constant of type {dtype} has no safe spelling")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -47,13 +49,32 @@ _UNSTABLE = {
     "First", "Last", "AnyValue", "CollectList", "CollectSet", "Mode", "ApproximatePercentile", "Sample",
     "SparkVersion", "SessionUser", "SessionWindow",
 }  # fmt: skip
-_FOREIGN_CODE = {"PythonUDF", "ScalaUDF", "PythonUDAF", "ScalaAggregator", "ScalaUDAF", "HiveSimpleUDF", "HiveGenericUDF",
-                 "MapInPandas", "MapInArrow", "PythonMapInArrow", "FlatMapGroupsInPandas", "PythonUDTF"}  # fmt: skip
+_FOREIGN_CODE = {
+    "PythonUDF",
+    "ScalaUDF",
+    "PythonUDAF",
+    "ScalaAggregator",
+    "ScalaUDAF",
+    "HiveSimpleUDF",
+    "HiveGenericUDF",
+    "MapInPandas",
+    "MapInArrow",
+    "PythonMapInArrow",
+    "FlatMapGroupsInPandas",
+    "PythonUDTF",
+}
 
 
 _LOGICAL = "org.apache.spark.sql.catalyst.plans.logical"
-_STATEMENTS = ("Command", "ParsedStatement")
-# Anything but a query is refused before Spark sees it: Spark runs commands as soon as it analyzes them.
+_STATEMENTS = ("Command", "ParsedStatement", "ExecutableDuringAnalysis")
+# Anything but a query is refused before Spark sees it: Spark runs commands as soon as it analyzes them, and they may
+# hide below other operators, as in WITH … INSERT.
+
+_MOVING = re.compile(r"\b(?:date|timestamp\w*)\s*(['\"])\s*(?:now|today|tomorrow|yesterday)\b[^'\"]*\1", re.IGNORECASE)
+"""Literals that Spark's parser turns into the present time, so that no plan shows what they were."""
+
+_LENIENT = re.compile(r"\btry_\w+\(", re.IGNORECASE)
+_OWN_ESCAPE = re.compile(r" ESCAPE '")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +106,13 @@ def capture(query: str | DataFrame, spark: SparkSession, tables: Mapping[int, Ta
     _refuse_unstable(analyzed, execution)
     _refuse_duplicate_columns(frame)
     try:
-        optimized = json.loads(execution.optimizedPlan().toJSON())
-        _add_projections(optimized, execution.optimizedPlan())
-        _refuse_lenient_arithmetic(execution.optimizedPlan())
-        plan, order = _read(optimized, frame, spark, tables)
-        return Captured(plan, tuple(frame.columns), order, sql)
+        plan = execution.optimizedPlan()
+        with _clocks_at_utc(spark):
+            optimized = json.loads(plan.toJSON())
+            _add_projections(optimized, plan)
+        _refuse_what_json_hides(execution.analyzed())
+        rel, order = _read(optimized, frame, spark, tables)
+        return Captured(rel, tuple(frame.columns), order, sql)
     except Unsupported as unsupported:
         return Captured(_opaque(sql, frame, analyzed, tables, unsupported), tuple(frame.columns), (), sql)
 
@@ -102,10 +125,20 @@ def _analyzed(query: str | DataFrame, spark: SparkSession) -> DataFrame:
     try:
         with quiet():
             parsed = spark._jsparkSession.sessionState().sqlParser().parsePlan(query)
-            if any(is_instance_of(spark._sc._gateway, parsed, f"{_LOGICAL}.{kind}") for kind in _STATEMENTS):
-                kind = parsed.getClass().getSimpleName()
-                raise QueryRefused("QUERY_INVALID", f"the statement is not a query but {kind}",
-                                   "give a SELECT statement")  # fmt: skip
+            for node in _java_nodes(parsed):
+                name = str(node.getClass().getSimpleName())
+                if "ExecuteImmediate" in name or any(
+                    is_instance_of(spark._sc._gateway, node, f"{_LOGICAL}.{kind}") for kind in _STATEMENTS
+                ):
+                    raise QueryRefused(
+                        "QUERY_INVALID", f"the statement is not a query but {name}", "give a SELECT statement"
+                    )
+            if found := _MOVING.search(query):
+                raise QueryRefused(
+                    "QUERY_NONDETERMINISTIC",
+                    f"{found[0]} means something else each day",
+                    "a standing query must depend on its tables only: write the date itself",
+                )
             return spark.sql(query)
     except PySparkException as error:
         first = str(error).split("\n\n")[0].split(";\n")[0]
@@ -116,11 +149,17 @@ def _analyzed(query: str | DataFrame, spark: SparkSession) -> DataFrame:
 def _refuse_unstable(analyzed: Any, execution: JavaObject) -> None:
     for name, _ in class_names(analyzed):
         if name in _FOREIGN_CODE:
-            raise QueryRefused("QUERY_NONDETERMINISTIC", f"the query calls a user-defined function ({name})",
-                               "user-defined functions cannot be trusted to be deterministic; use Spark's own functions")  # fmt: skip
+            raise QueryRefused(
+                "QUERY_NONDETERMINISTIC",
+                f"the query calls a user-defined function ({name})",
+                "user-defined functions cannot be trusted to be deterministic; use Spark's own functions",
+            )
         if name in _UNSTABLE:
-            raise QueryRefused("QUERY_NONDETERMINISTIC", f"{name} can answer differently each time it is run",
-                               "a standing query must depend on its tables only: keep the value in a column instead")  # fmt: skip
+            raise QueryRefused(
+                "QUERY_NONDETERMINISTIC",
+                f"{name} can answer differently each time it is run",
+                "a standing query must depend on its tables only: keep the value in a column instead",
+            )
     if not execution.analyzed().deterministic():
         raise QueryRefused("QUERY_NONDETERMINISTIC", "Spark says that the query is not deterministic",
                            "a standing query must depend on its tables only")  # fmt: skip
@@ -134,11 +173,34 @@ def _refuse_duplicate_columns(frame: DataFrame) -> None:
                            "name every output column with AS")  # fmt: skip
 
 
-def _refuse_lenient_arithmetic(plan: JavaObject) -> None:
-    """`try_cast(x)` and `cast(x)` look the same in Spark's JSON: where any is in sight, do not trust the JSON."""
-    text = plan.toString().lower()
-    if "try_" in text or "try(" in text:
-        raise Unsupported("EXPRESSION_UNSUPPORTED", "try_*", "lenient casts and arithmetic are not incremental yet")
+def _refuse_what_json_hides(analyzed: JavaObject) -> None:
+    """`try_add(x, y)` and `x + y` look the same in Spark's JSON, as do LIKE patterns with different escapes.
+
+    Only the analyzed plan's text tells them apart: the optimizer prints `try_add` as `+`.
+    """
+    text = analyzed.toString()
+    if found := _LENIENT.search(text):
+        raise Unsupported(
+            "EXPRESSION_UNSUPPORTED", found[0].rstrip("("), "lenient casts and arithmetic are not incremental yet"
+        )
+    if _OWN_ESCAPE.search(text):
+        raise Unsupported("EXPRESSION_UNSUPPORTED", "Like", "an ESCAPE of its own is not incremental yet")
+
+
+@contextmanager
+def _clocks_at_utc(spark: SparkSession) -> Iterator[None]:
+    """Let Spark print timestamps in UTC: in the session's zone two of them look alike when clocks go back."""
+    jvm: Any = spark._sc._jvm
+    sessions = jvm.org.apache.spark.sql.classic.SparkSession
+    active, zone = sessions.getActiveSession(), str(spark.conf.get("spark.sql.session.timeZone"))
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    sessions.setActiveSession(spark._jsparkSession)
+    try:
+        yield
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+        if active.isDefined():
+            sessions.setActiveSession(active.get())
 
 
 def _add_projections(optimized: list[dict[str, Any]], plan: JavaObject) -> None:
@@ -149,7 +211,8 @@ def _add_projections(optimized: list[dict[str, Any]], plan: JavaObject) -> None:
     found = [node for node in _java_nodes(plan) if node.nodeName() == "Expand"]
     for item, node in zip(wanting, found, strict=True):
         item["projections"] = [
-            [json.loads(expr.toJSON()) for expr in _java_seq(projection)] for projection in _java_seq(node.projections())
+            [json.loads(expr.toJSON()) for expr in _java_seq(projection)]
+            for projection in _java_seq(node.projections())
         ]
 
 
@@ -170,10 +233,10 @@ def _read(optimized: list[dict[str, Any]], frame: DataFrame, spark: SparkSession
     reader = PlanReader(tables, lambda: function_names(spark), _needed(optimized, root_ids))
     order: tuple[n.SortKey, ...] = ()
     if tree.name == "Sort":
-        rel, ids = reader.read(tree.children[0])
+        rel, _ = reader.read(tree.children[0])
         order = reader.sort_keys(tree)
     else:
-        rel, ids = reader.read(tree)
+        rel, _ = reader.read(tree)
     known = {name: reader.names.types[i] for i, name in reader.names.by_id.items() if i in reader.names.types}
     rel = with_types(rel, known, spark)
     rel = rel.transform_up(split_distinct)
@@ -234,14 +297,26 @@ def _opaque(sql: str | None, frame: DataFrame, analyzed: Any, tables: Mapping[in
         match = LEAF.fullmatch(str(props.get("name", ""))) if name == "AttributeReference" else None
         if match:
             read.add(tables[int(match[1])].name)
-    if why.code == "QUERY_UNSUPPORTED" or not read:
-        raise QueryRefused("QUERY_UNSUPPORTED", f"{why.operator}: {why.reason}",
-                           "read only tables that were created in this warehouse")  # fmt: skip
+    foreign = _foreign(analyzed)
+    if why.code == "QUERY_UNSUPPORTED" or foreign or not read:
+        reason = f"the query reads {foreign}, which is not a table here" if foreign else f"{why.operator}: {why.reason}"
+        raise QueryRefused("QUERY_UNSUPPORTED", reason, "read only tables that were created in this warehouse")
     if sql is None:
         raise QueryRefused(why.code, f"{why.operator}: {why.reason}",
                            "give the query as SQL text: it can then be recomputed at each refresh")  # fmt: skip
     fields = tuple(n.Field(f"q{i}", f.dataType.simpleString()) for i, f in enumerate(frame.schema))
+    sql = sql.rstrip("; \t\r\n")
     return n.Opaque(sql, tuple(sorted(read)), fields, why.code, f"{why.operator}: {why.reason}")
+
+
+def _foreign(analyzed: Any) -> str:
+    """What the query reads that is not ours: its text would find other rows there next time, and nobody would know."""
+    for name, props in class_names(analyzed):
+        if name == "SubqueryAlias" and props["identifier"]["qualifier"]:
+            return str(props["identifier"]["name"])
+        if name.endswith("Relation") and name not in ("LocalRelation", "OneRowRelation"):
+            return name
+    return ""
 
 
 _FUNCTION_NAMES: dict[str, str] = {}

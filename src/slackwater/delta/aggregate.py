@@ -20,7 +20,16 @@ from __future__ import annotations
 from slackwater.algebra.aggregates import Combine
 from slackwater.algebra.expressions import Expr, call, col, lit
 from slackwater.algebra.nodes import (
-    Aggregate, Filter, Negate, Project, Rel, SemiJoin, Union, pass_through, plain_bag, union,
+    Aggregate,
+    Filter,
+    Negate,
+    Project,
+    Rel,
+    SemiJoin,
+    Union,
+    pass_through,
+    plain_bag,
+    union,
 )  # fmt: skip
 from slackwater.algebra.partials import DELETES, Partial, partial_schema
 

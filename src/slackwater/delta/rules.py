@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from slackwater.algebra.aggregates import Combine
 from slackwater.algebra.nodes import (
-    Aggregate, Difference, Input, Join, Linearity, Negate, Opaque, Rel, Scan, TopK, plain_bag, union,
+    Aggregate,
+    Difference,
+    Input,
+    Join,
+    Linearity,
+    Negate,
+    Opaque,
+    Rel,
+    Scan,
+    TopK,
+    plain_bag,
+    union,
 )  # fmt: skip
 from slackwater.algebra.partials import AggChange, Finish, Partial, partial_schema
 from slackwater.algebra.printer import node_key
@@ -100,9 +111,9 @@ def _partial_change(node: Aggregate, env: Environment) -> tuple[Input | None, Re
     if slots[0] not in env.memo:
         change, redo = _new_partials(node, key, env)
         env.memo[slots[0]], env.memo[slots[1]] = change, redo
-    change, redo = (env.memo[s] for s in slots)
-    assert change is None or isinstance(change, Input)  # noqa: S101 - steps are inputs
-    return change, redo
+    kept, fresh = (env.memo[s] for s in slots)
+    assert kept is None or isinstance(kept, Input)  # noqa: S101 - steps are inputs
+    return kept, fresh
 
 
 def _new_partials(node: Aggregate, key: str, env: Environment) -> tuple[Input | None, Rel | None]:
@@ -163,8 +174,8 @@ def _from_state(node: Rel, key: str, env: Environment, at: str) -> Rel:
             return Finish(agg.replaced_state(node, state, change, redo, small=_small(node, env)), node)
         return Finish(union(state, agg.plain_partials(node, change)), node)
     state = env.state(key, node.schema)
-    change = delta(node, env) if at == "new" else None
-    return state if change is None else union(state, change)
+    arrived = delta(node, env) if at == "new" else None
+    return state if arrived is None else union(state, arrived)
 
 
 def result_delta(root: Rel, env: Environment) -> Rel | None:

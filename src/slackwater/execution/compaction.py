@@ -46,7 +46,7 @@ def compact_states(view: View) -> None:
 
 
 def _merged(view: View, state: State, spark: SparkSession) -> State:
-    sizes = stored_bytes(view.engine.spark)
+    sizes = stored_bytes(view.engine.spark, state.rdd_ids())
     first, *rest = state.segments
     grown = sum(sizes.get(s.rdd_id, 0) for s in rest)
     whole = grown > GROWN * sizes.get(first.rdd_id, 0)
@@ -97,11 +97,15 @@ def _net_changes(view: View, segments: Sequence[SegmentRecord], spark: SparkSess
         reader.minus(segments).withColumn(WEIGHT, F.lit(-1))
     )  # fmt: skip
     fields = tuple(Field(f"c{i}", f.dataType.simpleString()) for i, f in enumerate(view.schema))
-    cut, held = checkpoint(spark.sql(consolidated("SELECT * FROM {changes}", fields, plain=False), changes=signed), eager=True)
+    cut, held = checkpoint(
+        spark.sql(consolidated("SELECT * FROM {changes}", fields, plain=False), changes=signed), eager=True
+    )
     try:
         columns = [f.name for f in fields]
         made = [
-            view.engine.files.segment(sign, view.engine.files.write(cut.where(F.col(WEIGHT) == sign).select(*columns).coalesce(1), owner))
+            view.engine.files.segment(
+                sign, view.engine.files.write(cut.where(F.col(WEIGHT) == sign).select(*columns).coalesce(1), owner)
+            )
             for sign in (1, -1)
         ]
     finally:
@@ -117,7 +121,12 @@ def compact_tables(engine: Engine, names: Sequence[str]) -> None:
         segments = engine.catalog.segments(owner)
         if len(segments) <= TABLE_SEGMENTS:
             continue
-        reached = min((v.version for v in engine.views() if name in v.tables and v.version), default=engine.catalog.version())
+        reached = min(
+            (v.version for v in engine.views() if name in v.tables and v.version), default=engine.catalog.version()
+        )
+        if any(s.sign < 0 and s.last_version > reached for s in segments):
+            # These deletes name rows by their place in the files: merging the files would bring the rows back.
+            continue
         ready = sorted((s for s in segments if s.last_version <= reached), key=lambda s: (s.first_version, -s.sign))
         if len(ready) <= TABLE_SEGMENTS // 2:
             continue
@@ -129,9 +138,13 @@ def compact_tables(engine: Engine, names: Sequence[str]) -> None:
         _commit_merge(engine, owner, chosen, made, name)
 
 
-def _merged_table(engine: Engine, reader: RelationReader, segments: Sequence[SegmentRecord], owner: str) -> list[NewSegment]:
+def _merged_table(
+    engine: Engine, reader: RelationReader, segments: Sequence[SegmentRecord], owner: str
+) -> list[NewSegment]:
     """One plus segment of the rows that live on, and one minus segment of deletes that reach further back."""
-    made = [engine.files.segment(1, engine.files.write(reader.snapshot(segments).coalesce(_files_for(segments)), owner))]
+    made = [
+        engine.files.segment(1, engine.files.write(reader.snapshot(segments).coalesce(_files_for(segments)), owner))
+    ]
     if any(s.sign < 0 for s in segments):
         oldest = min(s.first_version for s in segments)
         earlier = reader.minus(segments).where(F.col(BORN) < oldest)
@@ -140,7 +153,9 @@ def _merged_table(engine: Engine, reader: RelationReader, segments: Sequence[Seg
     return made
 
 
-def _commit_merge(engine: Engine, owner: str, old: Sequence[SegmentRecord], new: list[NewSegment], subject: str) -> None:
+def _commit_merge(
+    engine: Engine, owner: str, old: Sequence[SegmentRecord], new: list[NewSegment], subject: str
+) -> None:
     kept = [s for s in new if s.row_count]
     crash_point("compact.before_commit")
     with engine.catalog.commit("compact", subject, {"segments": len(old)}, engine.lease) as tx:

@@ -8,6 +8,7 @@ from slackwater.algebra.nodes import Opaque, Rel
 from slackwater.algebra.printer import describe, node_key
 from slackwater.delta.environment import Change
 from slackwater.execution.program import INCREMENTAL, INITIAL, compile_program
+from slackwater.planning.default_states import Choice
 from slackwater.settings import show_bytes
 
 if TYPE_CHECKING:
@@ -27,7 +28,9 @@ def explain(view: View, *, with_sql: bool) -> str:
     return "\n".join(lines)
 
 
-def _tree(view: View, node: Rel, depth: int, lines: list[str], choices: dict[str, object], sizes: dict[str, int]) -> None:
+def _tree(
+    view: View, node: Rel, depth: int, lines: list[str], choices: dict[str, Choice], sizes: dict[str, int]
+) -> None:
     key = node_key(node)
     text = "  " * depth + describe(node)
     lines.append(text if len(text) <= 160 else text[:157] + "…")
@@ -35,9 +38,9 @@ def _tree(view: View, node: Rel, depth: int, lines: list[str], choices: dict[str
     if isinstance(node, Opaque):
         lines.append("  " * depth + f"    ↻ recomputed at each refresh: [{node.code}] {node.reason}")
     elif choice is not None:
-        kept = key in view.states
+        kept = key in view.kept
         mark = f"■ kept {show_bytes(sizes.get(key, 0))}" if kept else "□ not kept"
-        lines.append("  " * depth + f"    {mark}: {choice.reason}")  # type: ignore[attr-defined]
+        lines.append("  " * depth + f"    {mark}: {choice.reason}")
     reasons = view.last_program.reasons if view.last_program is not None else {}
     if key in reasons:
         lines.append("  " * depth + f"    ↻ {reasons[key]}")
@@ -47,12 +50,12 @@ def _tree(view: View, node: Rel, depth: int, lines: list[str], choices: dict[str
 
 def program_sql(view: View) -> str:
     """The SQL of the next refresh."""
-    if isinstance(view.plan, Opaque) or not view.states:
+    if isinstance(view.plan, Opaque) or not view.kept:
         return compile_program(view.plan, INITIAL, {}, {}, view.wanted, {}).as_sql()
     changes = {}
     for name in view.tables:
         table = view.engine.table(name)
         if not table.complete:
             changes[name] = Change(max(1, table.count() // 100), 0, table.count())
-    weights = {key: state.weighted for key, state in view.states.items()}
-    return compile_program(view.plan, INCREMENTAL, changes, weights, frozenset(view.states), view.row_estimates()).as_sql()
+    weights = {key: key in view.states and view.states[key].weighted for key in view.kept}
+    return compile_program(view.plan, INCREMENTAL, changes, weights, view.kept, view.row_estimates()).as_sql()

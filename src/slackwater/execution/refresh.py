@@ -32,8 +32,10 @@ from slackwater.storage.files import is_disk_full
 from slackwater.storage.records import SegmentRecord
 
 if TYPE_CHECKING:
-    from slackwater.engine import Engine
     from slackwater.view import View
+
+SMALL_DELTA = 300_000
+"""Up to so many changed rows, one partition a shuffle is the fastest."""
 
 LARGE_DELTA = 0.5
 """Where the changed rows are more than this share of all rows, a recompute is cheaper."""
@@ -119,10 +121,15 @@ class Refresher:
                     return self._attempt(attempt, with_states, why if error is None else f"{why}: {_first_line(error)}")
             except (PySparkException, Py4JJavaError) as failure:
                 if is_disk_full(failure):
-                    raise SlackwaterError("STORAGE_FULL", "the disk is full", "free some space; nothing was applied") from failure
+                    raise SlackwaterError(
+                        "STORAGE_FULL", "the disk is full", "free some space; nothing was applied"
+                    ) from failure
                 error = failure
-        raise ViewError("SPARK_FAILED", f"the query of {self.view.name!r} fails on the data at version {self.upto}: "
-                        f"{_first_line(error)}", "correct the rows it fails on, or the query; the last result stands") from error  # fmt: skip
+        raise ViewError(
+            "SPARK_FAILED",
+            f"the query of {self.view.name!r} fails on the data at version {self.upto}: {_first_line(error)}",
+            "correct the rows it fails on, or the query; the last result stands",
+        ) from error
 
     def _nothing(self) -> Refresh:
         self.timer.phase("plan")
@@ -162,7 +169,9 @@ class Refresher:
 
     def _attempt(self, mode: str, with_states: bool, reason: str) -> Refresh:
         view = self.view
-        spark = self.engine.sessions.get("delta" if mode == INCREMENTAL else "batch", view.settings)
+        changed = sum(c.inserted + c.deleted for c in self.changes.values())
+        small = "delta" if changed <= SMALL_DELTA else "large delta"
+        spark = self.engine.sessions.get(small if mode == INCREMENTAL else "batch", view.settings)
         shares: Mapping[str, float] = {}
         if mode != INCREMENTAL and not isinstance(view.plan, Opaque):
             shares = self._plan_anew(spark)
@@ -180,7 +189,7 @@ class Refresher:
     def _plan_anew(self, spark: SparkSession) -> Mapping[str, float]:
         """With no states to respect, choose the join order again from what the tables hold now."""
         view = self.view
-        leaves = [node for node in _join_leaves(view.logical_plan)]
+        leaves = _join_leaves(view.logical_plan)
         shares = kept_shares(leaves, spark, self._frame, {t: s.rows for t, s in self.tables.items()})
 
         def rows(node: Rel) -> float:
@@ -235,16 +244,21 @@ class Refresher:
 
     # --- the commit ------------------------------------------------------------------------------
 
-    def _commit(self, mode: str, program: Program, outcome: Outcome, choices: tuple[Choice, ...], reason: str) -> Refresh:
+    def _commit(
+        self, mode: str, program: Program, outcome: Outcome, choices: tuple[Choice, ...], reason: str
+    ) -> Refresh:
         view, engine = self.view, self.engine
         inserted = sum(s.row_count for s in outcome.segments if s.sign > 0)
         deleted = sum(s.row_count for s in outcome.segments if s.sign < 0)
         kept = outcome.states if mode != INCREMENTAL else {**view.states, **outcome.states}
         wanted = frozenset(c.key for c in choices if c.keep)
         kept = {key: state for key, state in kept.items() if key in wanted}
-        sizes = _sizes(kept, stored_bytes(engine.spark))
+        stored = stored_bytes(engine.spark, {i for state in kept.values() for i in state.rdd_ids()})
+        sizes = _sizes(kept, stored)
         kept, choices = _fit(kept, sizes, choices, max(engine.budget - engine.state_bytes(without=view.id), 0))
-        rows_in = {t: c.inserted + c.deleted for t, c in self.changes.items()} or {t: s.rows for t, s in self.tables.items()}
+        rows_in = {t: c.inserted + c.deleted for t, c in self.changes.items()} or {
+            t: s.rows for t, s in self.tables.items()
+        }
         try:
             with engine.catalog.commit("refresh", view.name, {"mode": mode}, engine.lease) as tx:
                 tx.add_segments(f"v{view.id}", outcome.segments)
@@ -285,7 +299,9 @@ def _fit(states: dict[str, State], sizes: Mapping[str, int], choices: tuple[Choi
         dropped.add(worst)
         del kept[worst]
     marked = tuple(
-        Choice(c.key, c.label, False, f"{sizes[c.key]:,} bytes do not fit the budget of {budget:,}") if c.key in dropped else c
+        Choice(c.key, c.label, False, f"{sizes[c.key]:,} bytes do not fit the budget of {budget:,}")
+        if c.key in dropped
+        else c
         for c in choices
     )
     return kept, marked
@@ -310,7 +326,8 @@ def _is_leaf(node: Rel) -> bool:
 
 
 def _first_line(error: BaseException | None) -> str:
-    return str(error).splitlines()[0][:300] if error is not None and str(error) else type(error).__name__
+    text = str(error).strip() if error is not None else ""
+    return text.splitlines()[0][:300] if text else type(error).__name__
 
 
 __all__ = ["Refresher"]

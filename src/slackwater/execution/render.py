@@ -124,7 +124,8 @@ def _join(node: n.Join) -> str:
     hint = {"": "", "left": "/*+ BROADCAST(l) */ ", "right": "/*+ BROADCAST(r) */ "}[node.broadcast]
     kind = "CROSS JOIN" if node.condition is None else "JOIN"
     condition = "" if node.condition is None else f"\n  ON {node.condition.text}"
-    return f"SELECT {hint}{', '.join(columns) or '1 AS `_`'}\nFROM {_sub(node.left)} AS l\n{kind} {_sub(node.right)} AS r{condition}"
+    listed = ", ".join(columns) or "1 AS `_`"
+    return f"SELECT {hint}{listed}\nFROM {_sub(node.left)} AS l\n{kind} {_sub(node.right)} AS r{condition}"
 
 
 def _semi_join(node: n.SemiJoin) -> str:
@@ -132,7 +133,8 @@ def _semi_join(node: n.SemiJoin) -> str:
     condition = " AND ".join(f"{mine.text} <=> _k{i}" for i, (mine, _) in enumerate(node.pairs))
     hint = "/*+ BROADCAST(k) */ " if node.small else ""
     kind = "LEFT ANTI JOIN" if node.anti else "LEFT SEMI JOIN"
-    return f"SELECT {hint}* FROM {_sub(node.child)} AS c\n{kind} (SELECT {keys} FROM {_sub(node.keys)}) AS k\n  ON {condition}"
+    source = f"(SELECT {keys} FROM {_sub(node.keys)}) AS k"
+    return f"SELECT {hint}* FROM {_sub(node.child)} AS c\n{kind} {source}\n  ON {condition}"
 
 
 def _top_k(node: n.TopK) -> str:

@@ -6,7 +6,14 @@ from slackwater.algebra import nodes as n
 from slackwater.algebra.aggregates import AggCall, decimal_of, is_float
 from slackwater.algebra.expressions import Expr, col, quote
 from slackwater.algebra.partials import (
-    DELETES, OVERFLOW, ROWS, AggChange, Partial, PartialColumn, finish_text, partial_columns,
+    DELETES,
+    OVERFLOW,
+    ROWS,
+    AggChange,
+    Partial,
+    PartialColumn,
+    finish_text,
+    partial_columns,
 )  # fmt: skip
 
 WEIGHT = "_w"
@@ -145,9 +152,7 @@ def _unpivot(agg: n.Aggregate, keys: list[str], both: str) -> str:
     columns = keys + [f"x.{x} AS {quote(a.name)}" for x, a in zip(names, agg.aggs, strict=True)]
     where = "x._there"
     if not any(is_float(a.dtype) for a in agg.aggs):
-        same = " AND ".join(
-            ["_was = _is", *(f"{quote('o$' + a.name)} <=> {quote('m$' + a.name)}" for a in agg.aggs)]
-        )
+        same = " AND ".join(["_was = _is", *(f"{quote('o$' + a.name)} <=> {quote('m$' + a.name)}" for a in agg.aggs)])
         where += f" AND NOT ({same})"
     view = f"{inner} AS b LATERAL VIEW INLINE({rows}) x AS {', '.join(['_there', WEIGHT, *names])}"
     return f"SELECT {', '.join([*columns, WEIGHT])}\nFROM {view}\nWHERE {where}"

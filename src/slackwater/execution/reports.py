@@ -54,7 +54,8 @@ class Refresh:
     def __str__(self) -> str:
         rows = ", ".join(f"{t} {n:,}" for t, n in self.rows_in.items()) or "nothing"
         return (
-            f"{self.view}: {self.mode} {self.from_version} → {self.to_version} in {self.total_seconds:.3f} s; in: {rows};"
+            f"{self.view}: {self.mode} {self.from_version} → {self.to_version} in {self.total_seconds:.3f} s;"
+            f" in: {rows};"
             f" out: +{self.rows_inserted:,} −{self.rows_deleted:,}; states {show_bytes(self.state_bytes)}"
             f" of {show_bytes(self.budget_bytes)}; {self.reason}"
         )
@@ -107,7 +108,8 @@ class Verification:
 
     def __str__(self) -> str:
         if self.equal:
-            return f"{self.view} at version {self.version}: {self.rows:,} rows, equal to a recompute ({self.seconds:.2f} s)"
+            equal = f"{self.rows:,} rows, equal to a recompute ({self.seconds:.2f} s)"
+            return f"{self.view} at version {self.version}: {equal}"
         lines = [f"{self.view} at version {self.version} DIFFERS from a recompute:"]
         lines += [f"  missing     {row}" for row in self.missing]
         lines += [f"  unexpected  {row}" for row in self.unexpected]
@@ -115,7 +117,11 @@ class Verification:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; rows as text."""
-        return {**asdict(self), "missing": [str(r) for r in self.missing], "unexpected": [str(r) for r in self.unexpected]}
+        return {
+            **asdict(self),
+            "missing": [str(r) for r in self.missing],
+            "unexpected": [str(r) for r in self.unexpected],
+        }
 
     def _repr_html_(self) -> str:
         return Report(self)._repr_html_()

@@ -115,7 +115,9 @@ def _names_read(rel: Rel) -> set[str]:
     return {x.name for x in rel.walk() if isinstance(x, Input)}
 
 
-def _take(frame: DataFrame, program: Program, files: WarehouseFiles, owner: str, schema: StructType) -> list[NewSegment]:
+def _take(
+    frame: DataFrame, program: Program, files: WarehouseFiles, owner: str, schema: StructType
+) -> list[NewSegment]:
     """Write the result's rows (initial) or changes; small ones come through the driver and need no further job."""
     signed = WEIGHT in frame.columns
     physical = [f"c{i}" for i in range(len(schema))]
@@ -161,7 +163,9 @@ def _take_small(table: pa.Table, signed: bool, files: WarehouseFiles, owner: str
     return made
 
 
-def _take_large(frame: DataFrame, signed: bool, physical: list[str], files: WarehouseFiles, owner: str) -> list[NewSegment]:
+def _take_large(
+    frame: DataFrame, signed: bool, physical: list[str], files: WarehouseFiles, owner: str
+) -> list[NewSegment]:
     if not signed:
         return [s for s in [files.segment(1, files.write(frame, owner))] if s.row_count]
     cut, segment = checkpoint(frame)

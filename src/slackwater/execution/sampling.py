@@ -17,7 +17,10 @@ SAMPLE = 20_000
 
 
 def kept_shares(
-    leaves: list[Rel], spark: SparkSession, frame: Callable[[str, str, SparkSession], DataFrame], rows: Mapping[str, int]
+    leaves: list[Rel],
+    spark: SparkSession,
+    frame: Callable[[str, str, SparkSession], DataFrame],
+    rows: Mapping[str, int],
 ) -> dict[str, float]:
     """For each filtered scan, the share of the sampled rows that it keeps."""
     asked: list[tuple[str, str]] = []
@@ -26,7 +29,9 @@ def kept_shares(
         if scan is None or not rows.get(scan.table) or not _has_filter(leaf):
             continue
         sample = f"sample {at} of {scan.table}"
-        frame(scan.table, "new", spark).limit(SAMPLE).createOrReplaceTempView(f"`{table_view(sample, 'new').replace('`', '``')}`")
+        frame(scan.table, "new", spark).limit(SAMPLE).createOrReplaceTempView(
+            f"`{table_view(sample, 'new').replace('`', '``')}`"
+        )
         renamed = leaf.transform_up(lambda n, s=sample: replace(n, table=s, at="new") if isinstance(n, Scan) else None)  # type: ignore[misc]
         total = min(SAMPLE, rows[scan.table])
         asked.append((node_key(leaf), f"SELECT {at} AS leaf, COUNT(1) / {total} AS share FROM ({render(renamed)})"))
@@ -49,4 +54,6 @@ def _scan_below(node: Rel) -> Scan | None:
 
 
 def _has_filter(node: Rel) -> bool:
-    return any(isinstance(x, Filter) and any(c.op != "is_not_null" for c in x.predicate.conjuncts()) for x in node.walk())
+    return any(
+        isinstance(x, Filter) and any(c.op != "is_not_null" for c in x.predicate.conjuncts()) for x in node.walk()
+    )

@@ -14,20 +14,29 @@ from slackwater.errors import SlackwaterError
 
 DELTA_SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
-    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.files.maxPartitionBytes": "32MB",
     "spark.sql.files.minPartitionNum": "1",
     "spark.sql.optimizer.dynamicPartitionPruning.enabled": "false",
     "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.constraintPropagation.enabled": "false",
 }
 """Small work over kept states: adaptive execution costs more than it saves there."""
+
+LARGE_DELTA_SETTINGS = {**DELTA_SETTINGS, "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1))}
 
 BATCH_SETTINGS = {
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
 }
 
-_KINDS: dict[str, Mapping[str, str]] = {"delta": DELTA_SETTINGS, "batch": BATCH_SETTINGS, "capture": CAPTURE_SETTINGS}
+_KINDS: dict[str, Mapping[str, str]] = {
+    "delta": DELTA_SETTINGS,
+    "large delta": LARGE_DELTA_SETTINGS,
+    "batch": BATCH_SETTINGS,
+    "capture": CAPTURE_SETTINGS,
+}
 
 
 def start_spark(memory: str | None = None) -> SparkSession:
@@ -45,7 +54,7 @@ def start_spark(memory: str | None = None) -> SparkSession:
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", str(2 * (os.cpu_count() or 1)))
-        .config("spark.driver.extraJavaOptions", "-Dlog4j2.level=ERROR -XX:+UseParallelGC")
+        .config("spark.driver.extraJavaOptions", "-XX:MetaspaceSize=256m")
         .config("spark.log.level", "ERROR")
     )
     spark: SparkSession = builder.getOrCreate()
@@ -74,6 +83,8 @@ class Sessions:
             for name, value in {**pinned, **_KINDS[kind]}.items():
                 session.conf.set(name, value)
             session.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+            # ${…} in a query or a name would be replaced by what the session or the environment holds at that moment.
+            session.conf.set("spark.sql.variable.substitute", "false")
             self._made[slot] = session
         return self._made[slot]
 

@@ -1,8 +1,8 @@
 """States: intermediate results kept between refreshes, in Spark's memory, behind one small interface.
 
-A state is a list of immutable segments, each a checkpointed RDD of rows: a shallow leaf with no history. A refresh makes
-a *new* state from an old one (append, replace); the old one stays valid until the commit, so a failed refresh loses
-nothing.
+A state is a list of immutable segments, each a checkpointed RDD of rows: a shallow leaf with no history. A refresh
+makes a *new* state from an old one (append, replace); the old one stays valid until the commit, so a failed refresh
+loses nothing.
 """
 
 from __future__ import annotations
@@ -87,10 +87,14 @@ def _leaf(spark: SparkSession, segments: list[StateSegment]) -> DataFrame:
     return DataFrame(spark._jsparkSession.internalCreateDataFrame(rdd, segments[0].schema, False), spark)
 
 
-def stored_bytes(spark: SparkSession) -> dict[int, int]:
-    """What Spark's storage holds for each RDD, in memory and on disk."""
-    infos = spark._sc._jsc.sc().getRDDStorageInfo()
-    return {int(info.id()): int(info.memSize()) + int(info.diskSize()) for info in infos}
+def stored_bytes(spark: SparkSession, wanted: Iterable[int]) -> dict[int, int]:
+    """What Spark's storage holds for these RDDs, in memory and on disk."""
+    asked, found = set(wanted), {}
+    for info in spark._sc._jsc.sc().getRDDStorageInfo():
+        ident = int(info.id())
+        if ident in asked:
+            found[ident] = int(info.memSize()) + int(info.diskSize())
+    return found
 
 
 def release(segments: Iterable[StateSegment]) -> None:

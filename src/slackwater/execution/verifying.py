@@ -57,7 +57,11 @@ def verify(view: View, examples: int) -> Verification:
     expected = recompute(view).toDF(*names).withColumn(WEIGHT, F.lit(1))
     actual = view.result_frame(spark).toDF(*names)
     signed = expected.unionAll(actual.withColumn(WEIGHT, F.lit(-1)))
-    differing = spark.sql(consolidated("SELECT * FROM {both}", fields, plain=False), both=signed).limit(MOST_DIFFERENCES).collect()
+    differing = (
+        spark.sql(consolidated("SELECT * FROM {both}", fields, plain=False), both=signed)
+        .limit(MOST_DIFFERENCES)
+        .collect()
+    )
     missing = [tuple(r)[:-1] for r in differing if r[WEIGHT] > 0]
     unexpected = [tuple(r)[:-1] for r in differing if r[WEIGHT] < 0]
     missing, unexpected = _without_noise(missing, unexpected, [is_float(f.dtype) for f in fields])

@@ -45,7 +45,9 @@ def choose_states(
             _add(choices, _join_input(node.right, node.left, can_change, kept_share))
     if budget <= 0:
         return tuple(Choice(c.key, c.label, False, "the budget is zero") for c in choices.values())
-    return _within(tuple(choices.values()), budget, known_bytes, {node_key(x) for x in plan.walk() if isinstance(x, Aggregate)})
+    return _within(
+        tuple(choices.values()), budget, known_bytes, {node_key(x) for x in plan.walk() if isinstance(x, Aggregate)}
+    )
 
 
 def _add(choices: dict[str, Choice], choice: Choice) -> None:
@@ -85,7 +87,9 @@ def _filters(node: Rel) -> bool:
     return False
 
 
-def _within(choices: tuple[Choice, ...], budget: int, known_bytes: Mapping[str, int], aggregates: set[str]) -> tuple[Choice, ...]:
+def _within(
+    choices: tuple[Choice, ...], budget: int, known_bytes: Mapping[str, int], aggregates: set[str]
+) -> tuple[Choice, ...]:
     """Drop the largest states until the known sizes fit."""
     total = sum(known_bytes.get(c.key, 0) for c in choices if c.keep)
     by_size = sorted(choices, key=lambda c: (c.key in aggregates, -known_bytes.get(c.key, 0), c.key))

@@ -15,9 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from slackwater.algebra.expressions import Expr, conjunction
+from slackwater.algebra.expressions import Expr, col, conjunction
 from slackwater.algebra.nodes import Filter, Item, Join, Project, Rel, Scan, pass_through
-from slackwater.algebra.expressions import col
 
 LeafRows = Callable[[Rel], float]
 """How many rows a join's input has."""
@@ -81,7 +80,9 @@ def _flatten(plan: Rel) -> tuple[list[Rel], list[Expr]]:
 def _is_join(plan: Rel) -> bool:
     if isinstance(plan, Join):
         return True
-    return isinstance(plan, Project) and isinstance(plan.child, Join) and all(i.expr.column == i.name for i in plan.items)
+    return (
+        isinstance(plan, Project) and isinstance(plan.child, Join) and all(i.expr.column == i.name for i in plan.items)
+    )
 
 
 def _keys(rel: Rel, unique: UniqueKeys) -> tuple[frozenset[str], ...]:
@@ -141,7 +142,7 @@ def _output(a: Part, b: Part, conditions: list[Expr]) -> float:
     if any(key <= {x for x, _ in equal} for key in a.keys):
         return b.rows * min(1.0, a.rows / a.base_rows)
     distinct = max(min(a.base_rows, b.base_rows) ** 0.75, 1.0)
-    return a.rows * b.rows / distinct ** min(len(equal), 2)
+    return float(a.rows * b.rows / distinct ** min(len(equal), 2))
 
 
 def _join(a: Part, b: Part, pending: list[Expr], needed: frozenset[str]) -> tuple[Part, list[Expr]]:

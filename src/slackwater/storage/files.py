@@ -22,9 +22,12 @@ from slackwater.storage.faults import crash_point
 from slackwater.storage.records import NewSegment
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 DATA, STAGING = "data", "staging"
+KEPT_FRAMES = 256
+"""How many listings of files are remembered."""
 
 
 class WarehouseFiles:
@@ -33,6 +36,7 @@ class WarehouseFiles:
     def __init__(self, root: Path) -> None:
         """`root` is the warehouse directory."""
         self.root = root
+        self._frames: dict[tuple[int, tuple[str, ...], str], DataFrame] = {}
 
     def new_path(self, owner: str, area: str = DATA) -> str:
         """A relative path that nothing uses yet."""
@@ -42,11 +46,21 @@ class WarehouseFiles:
         """Where a relative path lies."""
         return str(self.root / path)
 
+    def read(self, spark: SparkSession, paths: tuple[str, ...], schema: StructType) -> DataFrame:
+        """Read segments; files never change, so the listing of them is done once and kept."""
+        slot = (id(spark), paths, schema.json())
+        found = self._frames.get(slot)
+        if found is None:
+            if len(self._frames) >= KEPT_FRAMES:
+                self._frames.pop(next(iter(self._frames)))
+            found = self._frames[slot] = spark.read.schema(schema).parquet(*(self.absolute(p) for p in paths))
+        return found
+
     def write(self, frame: DataFrame, owner: str, area: str = DATA) -> str:
         """Write a DataFrame through Spark; give the relative path."""
         path = self.new_path(owner, area)
         with self.writing(path):
-            frame.write.parquet(self.absolute(path))
+            frame.write.option("compression", "zstd").parquet(self.absolute(path))
         return path
 
     def write_arrow(self, table: pa.Table, owner: str, area: str = DATA) -> str:

@@ -1,9 +1,9 @@
 """Tables and results as DataFrames: snapshots, deltas and the position of every row.
 
 A plus segment holds inserted rows. A minus segment of a table holds deleted rows and *where* they were: the file, the
-row's position in it, and the version it was born at. A snapshot is then the plus rows whose position no minus row names:
-a plain bag, with nothing to cancel. A delta nets out by position as well, so a row that came and went in between is
-never seen, not even by an expression that would fail on it.
+row's position in it, and the version it was born at. A snapshot is then the plus rows whose position no minus row
+names: a plain bag, with nothing to cancel. A delta nets out by position as well, so a row that came and went in between
+is never seen, not even by an expression that would fail on it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
@@ -39,10 +39,10 @@ class RelationReader:
     schema: StructType
 
     def _read(self, segments: Sequence[SegmentRecord], schema: StructType) -> DataFrame:
-        paths = [self.files.absolute(s.path) for s in segments]
+        paths = tuple(s.path for s in segments)
         if not paths:
             return self.spark.createDataFrame([], schema)
-        return self.spark.read.schema(schema).parquet(*paths)
+        return self.files.read(self.spark, paths, schema)
 
     def plus(self, segments: Sequence[SegmentRecord]) -> DataFrame:
         """The rows of plus segments."""
@@ -92,5 +92,5 @@ class RelationReader:
         return rows.select(*(f"c{i}" for i in range(len(self.schema))))
 
 
-def _position_columns() -> list[F.Column]:
+def _position_columns() -> list[Column]:
     return [F.col("_metadata.file_name").alias(FILE), F.col("_metadata.row_index").alias(POSITION)]

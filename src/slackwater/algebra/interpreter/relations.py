@@ -12,7 +12,14 @@ from slackwater.algebra.expressions import Expr
 from slackwater.algebra.interpreter import functions
 from slackwater.algebra.interpreter.values import Row, evaluate_expr, grouped, grouping_key, identity, ordered
 from slackwater.algebra.partials import (
-    DELETES, ROWS, AggChange, Finish, MergePartials, Partial, PartialColumn, partial_columns,
+    DELETES,
+    ROWS,
+    AggChange,
+    Finish,
+    MergePartials,
+    Partial,
+    PartialColumn,
+    partial_columns,
 )  # fmt: skip
 
 

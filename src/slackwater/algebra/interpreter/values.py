@@ -37,7 +37,7 @@ def compare(a: Any, b: Any) -> int:
     a_nan, b_nan = (isinstance(v, float) and math.isnan(v) for v in (a, b))
     if a_nan or b_nan:
         return int(a_nan) - int(b_nan)
-    return (a > b) - (a < b)
+    return int(a > b) - int(a < b)
 
 
 ordered = cmp_to_key(compare)

@@ -1,0 +1,183 @@
+"""`slackwater bench tpch`: refresh against recompute for the 11 flat queries of TPC-H, all in one run.
+
+For each query: the initial run, the plain query, and after each delta the refresh and a plain Spark recompute of the
+same query over the same tables (adaptive execution on, Parquet files, as a user would run it). The plain query and the
+refresh are warmed up first; figures are medians. Every result is verified at the end.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from slackwater.bench.tpch_data import HELD_BACK, KEYS, Slices, generate, insert_slice, load
+from slackwater.bench.tpch_queries import QUERIES
+from slackwater.bench.tpch_report import print_table, save_chart
+from slackwater.engine import Engine
+from slackwater.view import View
+
+WARM_UPS = 2
+LARGE, SMALL = 0.01, 0.001
+SMALL_TABLES = ("orders", "lineitem")
+
+
+@dataclass(slots=True)
+class Measured:
+    """The figures of one query, in seconds and bytes."""
+
+    query: int
+    plain: list[float] = field(default_factory=list)
+    initial: list[float] = field(default_factory=list)
+    refresh: dict[str, list[float]] = field(default_factory=dict)
+    recompute: dict[str, list[float]] = field(default_factory=dict)
+    state_bytes: int = 0
+    untouched_jobs: int = -1
+    verified: bool = False
+
+    def median(self, label: str) -> tuple[float, float]:
+        """Median refresh and recompute seconds of one kind of delta."""
+        return statistics.median(self.refresh[label]), statistics.median(self.recompute[label])
+
+    def to_dict(self) -> dict[str, Any]:
+        """All figures, raw and as medians."""
+        medians = {
+            label: dict(zip(("refresh", "recompute"), self.median(label), strict=True)) for label in self.refresh
+        }
+        return asdict(self) | {"medians": medians}
+
+
+class TpchBench:
+    """One run of the benchmark."""
+
+    def __init__(self, engine: Engine, data: Path, queries: Sequence[int], repeats: int, console: Console) -> None:
+        self.engine, self.queries, self.repeats, self.console = engine, queries, repeats, console
+        self.slices = Slices(engine.spark, data)
+        self.results = {q: Measured(q) for q in queries}
+        self.views: dict[int, View] = {}
+        rounds = WARM_UPS + repeats
+        self.held_back = round(rounds * (LARGE + SMALL) + SMALL, 6)
+        self._next = 1.0 - self.held_back
+
+    def run(self) -> dict[int, Measured]:
+        """Everything, in order."""
+        self._say("loading the tables")
+        load(self.engine, self.slices, self.held_back)
+        self._initial()
+        self._deltas("1%", HELD_BACK, LARGE)
+        self._deltas("0.1%", SMALL_TABLES, SMALL)
+        self._untouched()
+        self._say("verifying every result")
+        for query, view in self.views.items():
+            self.results[query].verified = bool(view.verify())
+            self.results[query].state_bytes = view.state_bytes()
+        return self.results
+
+    def _say(self, text: str) -> None:
+        self.console.print(f"[dim]{time.strftime('%H:%M:%S')}[/dim] {text}")
+
+    def recompute(self, query: int) -> float:
+        """Seconds of the plain query over the tables as they are now, read as Parquet in a session with defaults."""
+        spark = self.engine.sessions.get("batch", {})
+        for name in KEYS:
+            table = self.engine.table(name)
+            rows = table.reader(spark).snapshot(self.engine.catalog.segments(f"t{table.id}"))
+            rows.toDF(*table.schema.names).createOrReplaceTempView(name)
+        started = time.perf_counter()
+        spark.sql(QUERIES[query]).collect()
+        return time.perf_counter() - started
+
+    def _initial(self) -> None:
+        for turn in range(1 + self.repeats):
+            self._say(f"initial runs, {turn} of {self.repeats}" if turn else "initial runs, warming up")
+            for query in self.queries:
+                plain = self.recompute(query)
+                if query in self.views:
+                    self.views[query].drop()
+                self.views[query] = self.engine.create_view(f"q{query}", QUERIES[query])
+                initial = self.views[query].history()[0]["seconds"]["total"]
+                if turn:
+                    self.results[query].plain.append(plain)
+                    self.results[query].initial.append(initial)
+
+    def _deltas(self, label: str, tables: tuple[str, ...], share: float) -> None:
+        for turn in range(WARM_UPS + self.repeats):
+            warm = turn < WARM_UPS
+            rows = insert_slice(self.engine, self.slices, tables, self._next, self._next + share)
+            self._next += share
+            self._say(f"delta of {label}: {rows:,} rows" + (", warming up" if warm else ""))
+            for query, view in self.views.items():
+                refresh = view.refresh().total_seconds
+                recompute = self.recompute(query)
+                if not warm:
+                    self.results[query].refresh.setdefault(label, []).append(refresh)
+                    self.results[query].recompute.setdefault(label, []).append(recompute)
+
+    def _untouched(self) -> None:
+        """A delta on a table that a query does not read must run no Spark job for it."""
+        insert_slice(self.engine, self.slices, ("supplier",), self._next, self._next + SMALL)
+        for query, view in self.views.items():
+            if "supplier" in view.tables:
+                view.refresh()
+                continue
+            before = self._jobs()
+            view.refresh()
+            self.results[query].untouched_jobs = self._jobs() - before
+
+    def _jobs(self) -> int:
+        return int(self.engine.spark._sc._jsc.sc().dagScheduler().nextJobId())
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    """The geometric mean."""
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def summary(results: dict[int, Measured]) -> dict[str, float]:
+    """The figures that the project promises."""
+    found: dict[str, float] = {}
+    for label in ("1%", "0.1%"):
+        ratios = [m.median(label)[1] / m.median(label)[0] for m in results.values()]
+        found[f"{label} geometric mean"] = geometric_mean(ratios)
+        found[f"{label} worst"] = min(ratios)
+        found[f"{label} best"] = max(ratios)
+    initial = [statistics.median(m.initial) / statistics.median(m.plain) for m in results.values()]
+    found["initial over plain, geometric mean"] = geometric_mean(initial)
+    found["jobs for an untouched query"] = max((m.untouched_jobs for m in results.values()), default=-1)
+    return found
+
+
+def command(
+    sf: float = 1.0, queries: Sequence[int] | None = None, repeats: int = 3, output: str | Path | None = None,
+    json_only: bool = False,
+) -> dict[str, Any]:  # fmt: skip
+    """Run the benchmark, print the table, save JSON and a picture beside it; gives the figures."""
+    console = Console(stderr=True, quiet=json_only)
+    chosen = list(queries or QUERIES)
+    target = Path(output or "bench-results")
+    target.mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(prefix="slackwater-bench-"))
+    try:
+        generate(work / "data", sf)
+        with Engine(work / "warehouse", memory_budget="4GB", save_states=False) as engine:
+            results = TpchBench(engine, work / "data", chosen, repeats, console).run()
+            version = str(engine.spark.version)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    document = {"benchmark": "tpch", "scale_factor": sf, "spark": version, "summary": summary(results),
+                "queries": [m.to_dict() for m in results.values()]}  # fmt: skip
+    (target / "tpch.json").write_text(json.dumps(document, indent=2))
+    save_chart(results, target / "tpch.png", sf)
+    if not json_only:
+        print_table(results, summary(results), Console())
+        console.print(f"saved {target / 'tpch.json'} and {target / 'tpch.png'}")
+    return document

@@ -1,0 +1,56 @@
+"""The commands that show what Slackwater does: `slackwater demo` and `slackwater bench`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from slackwater.cli_output import Output
+from slackwater.cli_session import EXIT_CODES, JSON, ExitCode, reported
+
+DEMO_BUDGET = "256MB"
+
+
+@click.command(epilog=EXIT_CODES)
+@click.option("--sf", type=click.FloatRange(0.001, 100), default=0.5, show_default=True, help="The TPC-H scale factor.")
+@click.option("--output", "place", type=click.Path(path_type=Path), default=Path("."), show_default=True,
+              help="Where the picture goes: a directory or a .png file.")  # fmt: skip
+@click.option("--keep", is_flag=True, help="Keep the warehouse, to look around in it.")
+@click.option("--memory-budget", metavar="SIZE", default=DEMO_BUDGET, show_default=True, help="What states may occupy.")
+@JSON
+def demo(sf: float, place: Path, keep: bool, memory_budget: str, json_only: bool) -> None:
+    """Watch queries being kept fresh, against plain Spark.
+
+    Three TPC-H queries, data that arrives late, and a picture at the end. Takes two or three minutes.
+    """
+    with Output(json_only) as output, reported(output):
+        from slackwater.demo import run_demo
+
+        report = run_demo(output, scale=sf, budget=memory_budget, place=place, keep=keep)
+        output.document(report.to_dict())
+        if not report.verified:
+            raise click.exceptions.Exit(ExitCode.DIFFERENCE)
+
+
+@click.group()
+def bench() -> None:
+    """Measure refreshes against recomputes."""
+
+
+@bench.command(epilog=EXIT_CODES)
+@click.option("--sf", type=click.FloatRange(0.001), default=1.0, show_default=True, help="The scale factor.")
+@click.option("--queries", metavar="1,3,5", default="", help="Which queries; all of the benchmark's by default.")
+@click.option("--repeats", type=click.IntRange(1), default=3, show_default=True, help="Runs for each median.")
+@click.option("--output", "place", type=click.Path(file_okay=False, path_type=Path), help="Where reports are written.")
+@JSON
+def tpch(sf: float, queries: str, repeats: int, place: Path | None, json_only: bool) -> None:
+    """Run TPC-H: rows that are held back arrive in small deltas."""
+    try:
+        chosen = tuple(int(number) for number in queries.split(",") if number.strip()) or None
+    except ValueError:
+        raise click.BadParameter("write numbers with commas: 1,3,5", param_hint="--queries") from None
+    with Output(json_only) as output, reported(output):
+        from slackwater.bench.tpch import command
+
+        output.document(command(sf=sf, queries=chosen, repeats=repeats, output=place, json_only=json_only))

@@ -1,0 +1,102 @@
+"""Reports as tables for people."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from slackwater.settings import show_bytes
+
+if TYPE_CHECKING:
+    from slackwater.cli_output import Output
+    from slackwater.execution.reports import Verification
+
+Report = Mapping[str, Any]
+
+
+def refreshes(output: Output, reports: Sequence[Report]) -> None:
+    """What refreshes did."""
+    if not reports:
+        output.line("Nothing was refreshed.")
+        return
+    columns = ("view", "how", "version", "#rows in", "#rows out", "#seconds", "#states", "why")
+    output.table(columns, ([r["view"], *_refresh(r)] for r in reports))
+    budget = reports[-1]["budget_bytes"]
+    output.line(f"States may occupy {show_bytes(budget)}.")
+
+
+def history(output: Output, view: str, reports: Sequence[Report]) -> None:
+    """The refreshes of one view."""
+    if not reports:
+        output.line(f"View {view} was never refreshed.")
+        return
+    columns = ("when", "how", "version", "#rows in", "#rows out", "#seconds", "#states", "why")
+    output.table(columns, ([_when(r["at"]), *_refresh(r)] for r in reports), title=f"Refreshes of {view}")
+
+
+def _refresh(report: Report) -> list[str]:
+    """The cells that tables of refreshes share."""
+    return [
+        report["mode"],
+        f"{report['from_version']} → {report['to_version']}",
+        f"{sum(report['rows_in'].values()):,}",
+        f"+{report['rows_inserted']:,} −{report['rows_deleted']:,}",
+        f"{report['seconds'].get('total', 0.0):.2f}",
+        show_bytes(report["state_bytes"]),
+        report["reason"],
+    ]
+
+
+def status(output: Output, found: Report) -> None:
+    """What a warehouse holds."""
+    output.line(f"Warehouse {found['warehouse']} at version {found['version']}")
+    if found["tables"]:
+        output.table(("table", "#rows", "key", "complete", "#segments"), (_table(t) for t in found["tables"]))
+    else:
+        output.line("No tables yet: slackwater create-table")
+    if found["views"]:
+        columns = ("view", "#version", "#rows to come", "reads", "incremental", "#states", "refreshed", "#seconds")
+        output.table(columns, (_view(v) for v in found["views"]))
+    else:
+        output.line("No views yet: slackwater create-view")
+
+
+def _table(table: Report) -> list[object]:
+    return [table["name"], f"{table['rows']:,}", ", ".join(table["key"]), _yes(table["complete"]), table["segments"]]
+
+
+def _view(view: Report) -> list[object]:
+    reads, incremental = ", ".join(view["tables"]), _yes(view["incremental"])
+    cells = [view["name"], view["version"], f"{view['pending_rows']:,}", reads, incremental]
+    last = view["last_refresh"]
+    if last is None:
+        return [*cells, "", "never", ""]
+    return [*cells, show_bytes(last["state_bytes"]), _when(last["at"]), f"{last['seconds'].get('total', 0.0):.2f}"]
+
+
+def verifications(output: Output, found: Sequence[Verification], empty: Sequence[str]) -> None:
+    """Whether results are what a recompute gives, and the first rows that are not."""
+    if found:
+        columns = ("view", "#version", "#rows", "against a recompute", "#seconds")
+        output.table(columns, (_verification(v) for v in found))
+    for verification in found:
+        if not verification.equal:
+            output.line(str(verification))
+    for name in empty:
+        output.line(f"View {name} has no result yet: slackwater refresh")
+    if not found and not empty:
+        output.line("There are no views to verify.")
+
+
+def _verification(found: Verification) -> list[object]:
+    verdict = "✓ equal" if found.equal else "✗ DIFFERS"
+    return [found.view, found.version, f"{found.rows:,}", verdict, f"{found.seconds:.2f}"]
+
+
+def _when(at: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else ""

@@ -1,0 +1,182 @@
+"""The command line, as far as it goes without Spark."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from pyspark.sql import SparkSession
+from pyspark.sql.types import LongType, StringType, StructType
+
+from slackwater import Engine, __version__
+from slackwater.cli import cli
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Call the command; a Spark that is started is a failure."""
+
+    def refuse(memory: str | None = None) -> SparkSession:
+        raise AssertionError("Spark was started")
+
+    monkeypatch.setattr("slackwater.engine.start_spark", refuse)
+    return lambda *arguments: CliRunner().invoke(cli, [str(a) for a in arguments])
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Path:
+    """A warehouse with one table and no view."""
+    with Engine(tmp_path / "wh") as engine:
+        engine.create_table("a [b] `c`", StructType().add("id", LongType()).add("name", StringType()), key=["id"])
+    return tmp_path / "wh"
+
+
+def test_init_creates_a_warehouse_and_leaves_one_that_is_there(run: Run, tmp_path: Path, warehouse: Path) -> None:
+    first = run("init", tmp_path / "new", "--json")
+    assert (first.exit_code, json.loads(first.stdout)) == (0, {"warehouse": str(tmp_path / "new"), "version": 0})
+    again = run("init", warehouse, "--json")
+    assert json.loads(again.stdout)["version"] == 1
+    assert run("init", tmp_path / "new").stdout == f"The warehouse {tmp_path / 'new'} is ready, at version 0.\n"
+
+
+def test_status_tells_what_is_there(run: Run, warehouse: Path) -> None:
+    found = json.loads(run("status", warehouse, "--json", "--memory-budget", "2MB").stdout)
+    assert (found["version"], found["budget_bytes"], found["views"]) == (1, 2_000_000, [])
+    assert found["tables"] == [{"name": "a [b] `c`", "rows": 0, "complete": False, "key": ["id"], "segments": 0}]
+    shown = run("status", warehouse)
+    assert (shown.exit_code, shown.stderr) == (0, "")
+    assert "a [b] `c`" in shown.stdout  # brackets are no markup
+    assert "No views yet" in shown.stdout
+
+
+def test_status_of_an_empty_warehouse(run: Run, tmp_path: Path) -> None:
+    run("init", tmp_path / "wh")
+    assert "No tables yet" in run("status", tmp_path / "wh").stdout
+
+
+@pytest.mark.parametrize("command", ["history", "explain", "verify", "refresh"])
+def test_an_unknown_view_is_a_coded_error(run: Run, warehouse: Path, command: str) -> None:
+    words = run(command, warehouse, "nope")
+    assert (words.exit_code, words.stdout) == (1, "")
+    assert words.stderr.startswith("error [VIEW_UNKNOWN] there is no view 'nope'\n  → ")
+    document = run(command, warehouse, "nope", "--json")
+    assert (document.exit_code, document.stderr) == (1, "")
+    assert json.loads(document.stdout)["error"]["code"] == "VIEW_UNKNOWN"
+
+
+@pytest.mark.parametrize("command", ["status", "refresh", "verify"])
+def test_a_warehouse_is_made_by_init_only(run: Run, tmp_path: Path, command: str) -> None:
+    (tmp_path / "empty").mkdir()
+    for place in ("absent", "empty"):
+        result = run(command, tmp_path / place, "--json")
+        assert (result.exit_code, json.loads(result.stdout)["error"]["code"]) == (1, "WAREHOUSE_INVALID")
+    assert sorted(p.name for p in tmp_path.rglob("*")) == ["empty"]
+
+
+def test_no_views_are_nothing_to_do(run: Run, warehouse: Path) -> None:
+    assert run("refresh", warehouse).stdout == "Nothing was refreshed.\n"
+    assert json.loads(run("refresh", warehouse, "--json").stdout) == {"refreshes": []}
+    verified = run("verify", warehouse, "--json")
+    assert verified.exit_code == 0
+    assert json.loads(verified.stdout) == {"equal": True, "verifications": [], "without_result": []}
+
+
+def test_a_locked_warehouse_has_an_exit_code_of_its_own(run: Run, warehouse: Path) -> None:
+    with Engine(warehouse):
+        for arguments in (("refresh", warehouse), ("load", warehouse, "a [b] `c`", __file__), ("init", warehouse)):
+            result = run(*arguments)
+            assert (result.exit_code, result.stderr.startswith("error [WAREHOUSE_LOCKED]")) == (4, True)
+        assert run("status", warehouse).exit_code == 0, "readers are never blocked"
+
+
+def test_an_interrupt_ends_quietly(run: Run, warehouse: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(engine: Engine) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Engine, "status", interrupted)
+    result = run("status", warehouse)
+    assert (result.exit_code, result.stdout, result.stderr) == (130, "", "interrupted\n")
+
+
+def test_a_wrong_budget_is_a_coded_error(run: Run, warehouse: Path) -> None:
+    result = run("status", warehouse, "--memory-budget", "much", "--json")
+    assert (result.exit_code, json.loads(result.stdout)["error"]["code"]) == (1, "BUDGET_INVALID")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("status",),
+        ("nope",),
+        ("history", "wh", "v", "--limit", "0"),
+        ("load", "wh", "t"),
+        ("load", "wh", "t", "absent.csv"),
+        ("create-view", "wh", "v", "@absent.sql"),
+        ("bench", "tpch", "--queries", "one"),
+        ("demo", "--sf", "0"),
+    ],
+)
+def test_a_wrong_command_line_is_told_apart(run: Run, arguments: tuple[str, ...]) -> None:
+    result = run(*arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "Usage:" in result.stderr
+
+
+def test_an_unknown_table_is_refused_before_spark_starts(run: Run, warehouse: Path, tmp_path: Path) -> None:
+    rows = tmp_path / "rows.csv"
+    rows.write_text("id,name\n1,x\n")
+    result = run("load", warehouse, "nope", rows)
+    assert (result.exit_code, result.stderr.split("]")[0]) == (1, "error [TABLE_UNKNOWN")
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["", "init", "refresh", "status", "explain", "verify", "history", "create-table", "create-view", "load", "demo"],
+)
+def test_help_tells_the_exit_codes(run: Run, command: str) -> None:
+    text = run(*command.split(), "--help").stdout
+    for code, meaning in (
+        (0, "fine"),
+        (1, "error with a code"),
+        (3, "differs"),
+        (4, "another writer"),
+        (130, "interr"),
+    ):
+        assert any(line.strip().startswith(str(code)) and meaning in line for line in text.splitlines())
+
+
+def test_help_lists_the_commands(run: Run) -> None:
+    text = run("--help").stdout
+    lines = text.partition("Commands:")[2].partition("Exit codes")[0].splitlines()
+    listed = [line.split()[0] for line in lines if line.strip()]
+    expected = [
+        "bench",
+        "create-table",
+        "create-view",
+        "demo",
+        "explain",
+        "history",
+        "init",
+        "load",
+        "refresh",
+        "status",
+    ]
+    assert listed == [*expected, "verify"]
+    assert run("--version").stdout == f"slackwater, version {__version__}\n"
+
+
+def test_a_spark_that_does_not_start_is_told_in_a_sentence(warehouse: Path, tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src"), "JAVA_HOME": str(tmp_path)}
+    command = [sys.executable, "-m", "slackwater.cli", "create-table", str(warehouse), "t", "id INT", "--json"]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    error = json.loads(result.stdout)["error"]
+    assert (result.returncode, error["code"], result.stderr) == (1, "SPARK_FAILED", "")
+    assert "No such file" in error["message"]
