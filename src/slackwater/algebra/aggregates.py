@@ -56,6 +56,11 @@ class AggCall:
             return Combine.REDO
         return _combine(self.func, self.args[0].dtype if self.args else "")
 
+    @property
+    def repeatable(self) -> bool:
+        """Whether the same rows give the same bits again: floating-point results depend on the order of the rows."""
+        return not is_float(self.dtype) or self.combine is Combine.ADDITIVE
+
 
 @dataclass(frozen=True, slots=True)
 class Decimal38:
@@ -64,6 +69,9 @@ class Decimal38:
     precision: int
     scale: int
 
+
+NEGATED_EXACTLY = 34
+"""Spark rounds to so many digits when it negates a decimal: a delete of a longer one cannot be subtracted."""
 
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 _SMALL_INTS = ("tinyint", "smallint", "int")
@@ -85,9 +93,9 @@ def _combine(func: str, dtype: str) -> Combine:
     if func in _MERGED_BY_THEMSELVES:
         return Combine.MERGEABLE
     if func == "sum":
-        if dtype in _SMALL_INTS or dtype == "bigint" or decimal:
+        if dtype in _SMALL_INTS or dtype == "bigint" or (decimal and decimal.precision <= NEGATED_EXACTLY):
             return Combine.ADDITIVE
-        return Combine.MERGEABLE if dtype in _FLOATS else Combine.REDO
+        return Combine.MERGEABLE if dtype in _FLOATS or decimal else Combine.REDO
     if func == "avg":
         if dtype in _SMALL_INTS or (decimal and average_is_exact(decimal)):
             return Combine.ADDITIVE

@@ -310,6 +310,11 @@ class Aggregate(Rel):
         """The hardest class among its functions."""
         return max((a.combine for a in self.aggs), default=Combine.ADDITIVE)
 
+    @property
+    def repeatable(self) -> bool:
+        """Whether an old row can be computed again, bit by bit, in order to take it back."""
+        return all(a.repeatable for a in self.aggs)
+
 
 @dataclass(frozen=True, slots=True)
 class SortKey:

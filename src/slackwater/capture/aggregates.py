@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from slackwater.algebra import nodes as n
-from slackwater.algebra.aggregates import AggCall
+from slackwater.algebra.aggregates import AggCall, decimal_of, is_variance
 from slackwater.algebra.expressions import Expr, call, col, conjunction, lit
 from slackwater.capture.expressions import ExpressionReader, NameBook, Unsupported
 from slackwater.capture.trees import Tree
@@ -86,6 +86,8 @@ class AggregateReader:
 
     def _args(self, name: str, function: Tree) -> tuple[Expr, ...]:
         args = tuple(self._exprs.read(child) for child in function.children)
+        if is_variance(FUNCTIONS[name]):
+            return tuple(_uncast(a) for a in args)
         if name != "Count":
             return args
         columns = tuple(a for a in args if a.op != "lit" or a.text.startswith("CAST(NULL"))
@@ -96,6 +98,12 @@ class AggregateReader:
         present = conjunction(tuple(call("is_not_null", c, dtype="boolean") for c in columns))
         row = call("struct", *columns)
         return (call("if", present, row, lit(None)),)
+
+
+def _uncast(arg: Expr) -> Expr:
+    """Spark casts what it takes the variance of to DOUBLE; the exact value below merges, so let Spark cast again."""
+    below = arg.args[0] if arg.op == "cast" and arg.dtype == "double" else arg
+    return below if below.dtype in ("tinyint", "smallint", "int") or decimal_of(below.dtype) else arg
 
 
 def _one_row_a_group(child: n.Rel) -> bool:

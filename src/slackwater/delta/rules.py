@@ -178,9 +178,18 @@ def _from_state(node: Rel, key: str, env: Environment, at: str) -> Rel:
     return state if arrived is None else union(state, arrived)
 
 
+def repeatable(node: Rel) -> bool:
+    """Whether a node's old output can be computed again, bit by bit."""
+    return not isinstance(node, Aggregate) or node.repeatable
+
+
 def result_delta(root: Rel, env: Environment) -> Rel | None:
-    """D of a view's root. Ordered and opaque queries compare with the last result instead of redoing the old side."""
-    if isinstance(root, Opaque) or any(isinstance(node, TopK) for node in root.walk()):
+    """D of a view's root.
+
+    Ordered and opaque queries compare with the last result instead of redoing the old side. So do floating-point
+    aggregates: a sum that is added up again in another order differs in its last digits, and would not be taken back.
+    """
+    if isinstance(root, Opaque) or any(isinstance(node, TopK) or not repeatable(node) for node in root.walk()):
         if not isinstance(root, Opaque) and not env.touches(root):
             return None
         return Difference(full(root, env, "new"), Input(RESULT, root.schema))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from slackwater.algebra.nodes import Aggregate, Filter, Join, Project, Rel, Scan
 from slackwater.algebra.printer import describe, node_key
 from slackwater.delta.aggregate import keeps_partials
+from slackwater.delta.rules import repeatable
 
 WORTH_A_COPY = 0.35
 """A filtered scan is copied if it keeps at most this share of the table's rows."""
@@ -39,10 +40,10 @@ def choose_states(
     choices: dict[str, Choice] = {}
     for node in plan.walk():
         if isinstance(node, Aggregate):
-            _add(choices, _aggregate(node))
+            _add(choices, _unless_drifting(node, node.child, _aggregate(node)))
         elif isinstance(node, Join):
-            _add(choices, _join_input(node.left, node.right, can_change, kept_share))
-            _add(choices, _join_input(node.right, node.left, can_change, kept_share))
+            for side, other in ((node.left, node.right), (node.right, node.left)):
+                _add(choices, _unless_drifting(side, side, _join_input(side, other, can_change, kept_share)))
     if budget <= 0:
         return tuple(Choice(c.key, c.label, False, "the budget is zero") for c in choices.values())
     return _within(
@@ -54,6 +55,13 @@ def _add(choices: dict[str, Choice], choice: Choice) -> None:
     found = choices.get(choice.key)
     if found is None or (choice.keep and not found.keep):
         choices[choice.key] = choice
+
+
+def _unless_drifting(node: Rel, below: Rel, choice: Choice) -> Choice:
+    """A state over floating-point aggregates cannot follow them: their old rows cannot be computed again bit by bit."""
+    if all(repeatable(x) for x in below.walk()):
+        return choice
+    return Choice(choice.key, choice.label, False, f"{describe(node).split()[0]} over floating-point aggregates is redone")
 
 
 def _aggregate(node: Aggregate) -> Choice:
