@@ -54,3 +54,16 @@ def tpch(sf: float, queries: str, repeats: int, place: Path | None, json_only: b
         from slackwater.bench.tpch import command
 
         output.document(command(sf=sf, queries=chosen, repeats=repeats, output=place, json_only=json_only))
+
+
+@bench.command(epilog=EXIT_CODES)
+@click.option("--refreshes", type=click.IntRange(60), default=200, show_default=True, help="How many refreshes.")
+@click.option("--rows", type=click.IntRange(1), default=100, show_default=True, help="Rows in each delta.")
+@click.option("--output", "place", type=click.Path(file_okay=False, path_type=Path), help="Where reports are written.")
+@JSON
+def steady(refreshes: int, rows: int, place: Path | None, json_only: bool) -> None:
+    """Refresh many times in a row: time and memory must not grow with the number of refreshes."""
+    with Output(json_only) as output, reported(output):
+        from slackwater.bench.steady import command
+
+        output.document(command(refreshes=refreshes, rows=rows, output=place, json_only=json_only))

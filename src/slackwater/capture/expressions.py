@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 
+from pyspark.errors import PySparkException
+
 from slackwater.algebra.expressions import Expr, call, col, quote, string_text
 from slackwater.capture.trees import Tree, attribute_id, type_name
 
@@ -169,7 +171,10 @@ def _like(tree: Tree, args: tuple[Expr, ...]) -> Expr:
 
 
 def _literal(tree: Tree) -> Expr:
-    dtype, value = type_name(tree.props["dataType"]), tree.props.get("value")
+    try:
+        dtype, value = type_name(tree.props["dataType"]), tree.props.get("value")
+    except PySparkException as error:
+        raise Unsupported("EXPRESSION_UNSUPPORTED", "Literal", "a constant that only Spark's code can hold") from error
     if value is None:
         return Expr("lit", (), f"CAST(NULL AS {dtype})", dtype)
     text = str(value)

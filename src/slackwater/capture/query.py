@@ -62,6 +62,7 @@ _FOREIGN_CODE = {
     "PythonMapInArrow",
     "FlatMapGroupsInPandas",
     "PythonUDTF",
+    "ScriptTransformation",
 }
 
 
@@ -127,8 +128,10 @@ def _analyzed(query: str | DataFrame, spark: SparkSession) -> DataFrame:
             parsed = spark._jsparkSession.sessionState().sqlParser().parsePlan(query)
             for node in _java_nodes(parsed):
                 name = str(node.getClass().getSimpleName())
-                if "ExecuteImmediate" in name or any(
-                    is_instance_of(spark._sc._gateway, node, f"{_LOGICAL}.{kind}") for kind in _STATEMENTS
+                if (
+                    "ExecuteImmediate" in name
+                    or name == "InsertIntoDir"
+                    or any(is_instance_of(spark._sc._gateway, node, f"{_LOGICAL}.{kind}") for kind in _STATEMENTS)
                 ):
                     raise QueryRefused(
                         "QUERY_INVALID", f"the statement is not a query but {name}", "give a SELECT statement"
@@ -141,7 +144,7 @@ def _analyzed(query: str | DataFrame, spark: SparkSession) -> DataFrame:
                 )
             return spark.sql(query)
     except PySparkException as error:
-        first = str(error).split("\n\n")[0].split(";\n")[0]
+        first = str(error).strip().split("\n\n")[0].split(";\n")[0]
         raise QueryRefused("QUERY_INVALID", f"Spark cannot read the query: {first}",
                            "check names, types and syntax against the tables of this warehouse") from error  # fmt: skip
 

@@ -35,7 +35,7 @@ class Typing:
             with quiet():
                 schema = spark.sql(f"SELECT {wanted} FROM (SELECT {source})").schema
         except PySparkException as error:
-            reason = f"Spark does not read its own expression back: {str(error).splitlines()[0][:200]}"
+            reason = f"Spark does not read its own expression back: {str(error).strip().splitlines()[0][:200]}"
             raise Unsupported("EXPRESSION_UNSUPPORTED", "expression", reason) from error
         self.texts.update(zip(unknown, (f.dataType.simpleString() for f in schema), strict=True))
 

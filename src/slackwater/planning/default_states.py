@@ -61,7 +61,9 @@ def _unless_drifting(node: Rel, below: Rel, choice: Choice) -> Choice:
     """A state over floating-point aggregates cannot follow them: their old rows cannot be computed again bit by bit."""
     if all(repeatable(x) for x in below.walk()):
         return choice
-    return Choice(choice.key, choice.label, False, f"{describe(node).split()[0]} over floating-point aggregates is redone")
+    return Choice(
+        choice.key, choice.label, False, f"{describe(node).split()[0]} over floating-point aggregates is redone"
+    )
 
 
 def _aggregate(node: Aggregate) -> Choice:

@@ -1,0 +1,80 @@
+"""`slackwater bench steady`: many small refreshes in a row; time and memory must not grow with their number."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import statistics
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import track
+
+from slackwater.engine import Engine
+
+QUERY = """SELECT c.region, count(*) AS orders, sum(o.amount) AS revenue, max(o.amount) AS largest
+FROM orders o JOIN customers c ON o.customer = c.id GROUP BY c.region"""
+CUSTOMERS, ORDERS = 20_000, 500_000
+
+
+def command(
+    refreshes: int = 200, rows: int = 100, output: str | Path | None = None, json_only: bool = False
+) -> dict[str, Any]:
+    """Refresh a view over and over with small deltas (inserts and deletes), and compare early with late refreshes."""
+    console = Console(stderr=True, quiet=json_only)
+    target = Path(output or "bench-results")
+    target.mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(prefix="slackwater-steady-"))
+    try:
+        with Engine(work / "warehouse", memory_budget="1GB", save_states=False) as engine:
+            document = _run(engine, refreshes, rows, console)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    (target / "steady.json").write_text(json.dumps(document, indent=2))
+    if not json_only:
+        for name, value in document["summary"].items():
+            Console().print(f"  {name}: {value:,.3f}")
+    return document
+
+
+def _run(engine: Engine, refreshes: int, rows: int, console: Console) -> dict[str, Any]:
+    spark, chance = engine.spark, random.Random(7)  # noqa: S311 - test data, not secrets
+    customers = engine.create_table("customers", "id BIGINT, region STRING")
+    customers.insert(spark.range(CUSTOMERS).selectExpr("id", "concat('region ', id % 50) AS region"))
+    orders = engine.create_table("orders", "id BIGINT, customer BIGINT, amount INT", key=["id"])
+    base = f"id, id * 7919 % {CUSTOMERS} AS customer, CAST(id % 1000 AS INT) AS amount"
+    orders.insert(spark.range(ORDERS).selectExpr(*base.split(", ")))
+    view = engine.create_view("revenue", QUERY)
+    seconds: list[float] = []
+    memory: list[int] = []
+    for turn in track(range(refreshes), description="refreshing", console=console):
+        first = ORDERS + turn * rows
+        fresh = [(first + i, chance.randrange(CUSTOMERS), chance.randrange(1000)) for i in range(rows)]
+        orders.insert(fresh)
+        if turn % 10 == 9:
+            orders.delete_keys([(first + i,) for i in range(rows // 2)])
+        seconds.append(view.refresh().total_seconds)
+        memory.append(_heap(engine))
+    early, late = statistics.median(seconds[20:40]), statistics.median(seconds[-20:])
+    summary = {
+        "refreshes": refreshes,
+        "median of 20th to 40th": early,
+        "median of the last 20": late,
+        "ratio": late / early,
+        "mean of 20th to 40th": statistics.fmean(seconds[20:40]),
+        "mean of the last 20": statistics.fmean(seconds[-20:]),
+        "heap after 40 (MB)": min(memory[30:40]) / 1e6,
+        "heap at the end (MB)": min(memory[-10:]) / 1e6,
+        "verified": float(bool(view.verify())),
+    }
+    return {"benchmark": "steady", "summary": summary, "seconds": seconds}
+
+
+def _heap(engine: Engine) -> int:
+    """Bytes of heap in use, without forcing a collection."""
+    runtime: Any = engine.spark._sc._jvm
+    memory = runtime.java.lang.Runtime.getRuntime()
+    return int(memory.totalMemory()) - int(memory.freeMemory())
