@@ -19,7 +19,7 @@ from slackwater.algebra.serialize import to_json
 from slackwater.capture import Captured, capture
 from slackwater.capture.plans import TableShape
 from slackwater.errors import SlackwaterError, TableError, ViewError
-from slackwater.execution.sessions import Sessions, start_spark
+from slackwater.execution.sessions import Sessions, active_session_kept, start_spark
 from slackwater.settings import parse_bytes, pinned_settings
 from slackwater.storage.catalog import Catalog
 from slackwater.storage.database import sqlite_url
@@ -148,7 +148,8 @@ class Engine:
                     "WAREHOUSE_LOCKED", "the warehouse is open for reading only", "open it without read_only"
                 )
             self.lease.check()
-            yield self.lease
+            with active_session_kept():
+                yield self.lease
 
     # --- tables --------------------------------------------------------------------------------------
 
@@ -351,6 +352,8 @@ def _leaf(spark: SparkSession, record: TableRecord, schema: StructType) -> DataF
 
 
 def _check_table_schema(name: str, schema: StructType, key: Sequence[str]) -> None:
+    if isinstance(name, str) and name.startswith("sw@"):
+        raise TableError("NAME_INVALID", f"{name!r} starts like a name of our own", "start it with something else")
     if not isinstance(name, str) or not name.strip() or len(name) > 255 or any(ord(c) < 32 for c in name):
         raise TableError("NAME_INVALID", f"{name!r} cannot name a table", "use 1 to 255 printable characters")
     names = [f.name for f in schema]

@@ -19,6 +19,7 @@ from pyspark.sql.types import (
     LongType,
     NullType,
     ShortType,
+    StringType,
     StructField,
     StructType,
 )  # fmt: skip
@@ -112,10 +113,24 @@ def _from_list(rows: Sequence[Any], schema: StructType, spark: SparkSession, tab
             tuples.append(tuple(row))
         else:
             raise TableError("INPUT_KIND", f"row {at} is a {type(row).__name__}", "give dicts or tuples")
+    _refuse_made_up_strings(tuples, schema, table)
     try:
         return spark.createDataFrame(tuples, _loose(schema))
     except (PySparkException, pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise _wrong_type(table, error) from error
+
+
+def _refuse_made_up_strings(rows: list[tuple[Any, ...]], schema: StructType, table: str) -> None:
+    """PySpark turns anything in a list into a string, if a string is wanted."""
+    for at, field in enumerate(schema):
+        if isinstance(field.dataType, StringType):
+            wrong = next((r[at] for r in rows if r[at] is not None and not isinstance(r[at], str)), None)
+            if wrong is not None:
+                raise TableError(
+                    "COLUMN_TYPE",
+                    f"column {field.name!r} of {table!r} is a string, the rows have {wrong!r}",
+                    "convert the values first; see table.schema for the types",
+                )
 
 
 def _loose(schema: StructType) -> StructType:

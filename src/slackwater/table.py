@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from slackwater import intake
+from slackwater.algebra.aggregates import is_float
 from slackwater.algebra.expressions import quote
 from slackwater.errors import TableError
 from slackwater.storage.files import STAGING
@@ -48,6 +49,7 @@ class Table:
 
     def delete(self, rows: intake.Rows) -> int:
         """Remove these rows, bag-wise: one stored row for each given one. A row that is not there is refused."""
+        self._refuse_incomparable()
         with self._changing() as spark:
             staged = self._stage(intake.to_frame(rows, self.schema, spark, self.name))
             return self._commit(None, self._match_rows(staged), "delete")
@@ -79,11 +81,10 @@ class Table:
         The rows have `_change_type` (insert, delete, update_preimage, update_postimage, as in Delta's change data feed)
         or `_weight` (+n inserted, −n deleted) beside the table's columns. Changes of equal rows cancel out first.
         """
+        self._refuse_incomparable()
         with self._changing() as spark:
             weighted = self._weights(changes, spark)
-            names = [quote(f.name) for f in self.schema]
-            net = weighted.groupBy(*names).agg(F.sum(CHANGE_WEIGHT).alias("_net")).where("_net <> 0")
-            staged = self._stage(net, extra=("_net",))
+            staged = self._stage(self._net(weighted), extra=("_net",))
             fresh = staged.where("_net > 0").withColumn("_i", F.explode(F.sequence(F.lit(1), F.col("_net"))))
             plus = self._engine.files.write(fresh.select(*self._physical()), f"t{self.id}")
             try:
@@ -93,6 +94,19 @@ class Table:
                 self._engine.files.remove(plus)
                 raise
             return self._commit(plus, minus, "apply")
+
+    def _net(self, weighted: DataFrame) -> DataFrame:
+        """Each row once with its net weight. Floats are grouped by their text: GROUP BY makes -0.0 of them 0.0."""
+        keys, shown = [], []
+        for field in self.schema:
+            column = F.col(quote(field.name))
+            floating = is_float(field.dataType.simpleString())
+            keys.append(column.cast("string") if floating else column)
+            shown.append(F.first(column).alias(field.name))
+        names = [f"_k{i}" for i in range(len(keys))]
+        grouped = weighted.select("*", *(k.alias(n) for k, n in zip(keys, names, strict=True))).groupBy(*names)
+        net = grouped.agg(*shown, F.sum(CHANGE_WEIGHT).alias("_net")).drop(*names)
+        return net.where("_net <> 0")
 
     def mark_complete(self) -> int:
         """Promise that no more changes will come; gives the new version."""
@@ -172,6 +186,16 @@ class Table:
 
     def _live(self) -> DataFrame:
         return self.reader(self._engine.spark).positioned(self._engine.catalog.segments(f"t{self.id}"))
+
+    def _refuse_incomparable(self) -> None:
+        for field in self.schema:
+            name = field.dataType.simpleString()
+            if "map<" in name or name == "variant":
+                raise TableError(
+                    "TYPE_UNSUPPORTED",
+                    f"rows of {self.name!r} cannot be compared: {field.name!r} is a {name}",
+                    "give the table a key, and use delete_keys and upsert",
+                )
 
     def _match_rows(self, wanted: DataFrame) -> str:
         """Find a stored row for each given one; write them with their positions as a minus segment."""

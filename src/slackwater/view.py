@@ -23,6 +23,7 @@ from slackwater.execution.program import Program
 from slackwater.execution.refresh import Refresher
 from slackwater.execution.reports import Refresh, Report, Verification
 from slackwater.execution.saving import load_states, save_states
+from slackwater.execution.sessions import active_session_kept
 from slackwater.execution.states import State, release
 from slackwater.planning.default_states import Choice
 from slackwater.storage.records import ViewRecord
@@ -121,7 +122,8 @@ class View:
     def verify(self, *, examples: int = 10) -> Verification:
         """Compare the result with a recompute at the same version; tells which rows differ."""
         self._check_alive()
-        return verifying.verify(self, examples)
+        with active_session_kept():
+            return verifying.verify(self, examples)
 
     def history(self, limit: int | None = None) -> History:
         """Every refresh, the latest first."""

@@ -427,7 +427,6 @@ def test_timestamps_when_the_clock_goes_back(warehouse: sw.Engine, spark: SparkS
     assert sorted(rows(view)) == [(n,) for n in range(5, 10)]
 
 
-@pytest.mark.xfail(reason="createDataFrame on our sessions makes them the active one")
 def test_the_users_session_stays_the_active_one(warehouse: sw.Engine, spark: SparkSession) -> None:
     table = warehouse.create_table(fresh("t"), "a INT")
     spark.range(1).count()
@@ -472,7 +471,6 @@ def test_hostile_names_of_tables_columns_and_views(warehouse: sw.Engine) -> None
     assert "t.`1`; --" in str(view.explain())
 
 
-@pytest.mark.xfail(reason="the old result is bound under a name that a table may have")
 def test_tables_named_like_our_own_inputs(warehouse: sw.Engine) -> None:
     table = warehouse.create_table("result_old", "a INT")
     table.insert([(n,) for n in range(9)])

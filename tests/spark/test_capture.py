@@ -468,7 +468,6 @@ def test_recomputed_with_a_reason(tables: sw.Engine, sql: str, code: str, operat
     assert not view.status()["incremental"]
 
 
-@pytest.mark.xfail(reason="the order of a recomputed query is not kept")
 def test_a_recomputed_query_keeps_its_order(tables: sw.Engine) -> None:
     table = tables.create_table("numbers", "n INT")
     table.insert([(n,) for n in range(9)])

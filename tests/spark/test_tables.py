@@ -245,7 +245,6 @@ def test_refused_rows(warehouse: sw.Engine, rows: Any, code: str) -> None:
         table.insert(rows)
 
 
-@pytest.mark.xfail(reason="PySpark turns anything in a list into a string; Arrow and Spark input is refused")
 def test_a_number_in_a_list_is_no_string(warehouse: sw.Engine, make: Callable[..., sw.Table]) -> None:
     table = make("a STRING")
     with refused(warehouse, "COLUMN_TYPE"):
@@ -315,7 +314,6 @@ def test_rows_with_maps_are_deleted_by_key(make: Callable[..., sw.Table]) -> Non
     assert bag(table) == Counter({(1, (("a", 2),)): 1})
 
 
-@pytest.mark.xfail(reason="the join on all columns fails with Spark's own AnalysisException", raises=AnalysisException)
 def test_maps_cannot_be_compared(warehouse: sw.Engine, make: Callable[..., sw.Table]) -> None:
     table = make("k INT, m MAP<STRING, INT>", [(1, {"a": 1})])
     with refused(warehouse, "TYPE_UNSUPPORTED"):
@@ -386,7 +384,6 @@ def test_apply_weights_cancel_first(warehouse: sw.Engine, make: Callable[..., sw
     assert table.count() == 5
 
 
-@pytest.mark.xfail(reason="the grouping that nets changes out turns -0.0 into 0.0")
 def test_apply_keeps_negative_zero(make: Callable[..., sw.Table]) -> None:
     table = make("d DOUBLE")
     table.apply([{"d": -0.0, "_weight": 1}])

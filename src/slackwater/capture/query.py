@@ -115,7 +115,8 @@ def capture(query: str | DataFrame, spark: SparkSession, tables: Mapping[int, Ta
         rel, order = _read(optimized, frame, spark, tables)
         return Captured(rel, tuple(frame.columns), order, sql)
     except Unsupported as unsupported:
-        return Captured(_opaque(sql, frame, analyzed, tables, unsupported), tuple(frame.columns), (), sql)
+        opaque = _opaque(sql, frame, analyzed, tables, unsupported)
+        return Captured(opaque, tuple(frame.columns), _root_order(analyzed, frame.columns), sql)
 
 
 def _analyzed(query: str | DataFrame, spark: SparkSession) -> DataFrame:
@@ -268,6 +269,23 @@ def _order_text(order: tuple[n.SortKey, ...], names: tuple[str, ...], columns: l
             break
         column = columns[names.index(str(key.expr.column))]
         shown.append(json.dumps([column, key.descending, key.nulls_first]))
+    return tuple(shown)
+
+
+def _root_order(analyzed: list[dict[str, Any]], columns: list[str]) -> tuple[str, ...]:
+    """The ORDER BY of a query that is recomputed, as far as it names output columns."""
+    tree = parse(analyzed)
+    while tree.name in ("GlobalLimit", "LocalLimit", "Offset"):
+        tree = tree.children[0]
+    if tree.name != "Sort":
+        return ()
+    shown: list[str] = []
+    for order in tree.nested_list("order"):
+        key = order.children[0]
+        if key.name != "AttributeReference" or key.props["name"] not in columns:
+            break
+        descending = order.object_name("direction") == "Descending"
+        shown.append(json.dumps([key.props["name"], descending, order.object_name("nullOrdering") == "NullsFirst"]))
     return tuple(shown)
 
 

@@ -24,7 +24,7 @@ from slackwater.delta.environment import Environment, Purpose
 from slackwater.delta.join import join_delta
 from slackwater.delta.linear import linear_delta
 
-RESULT = "result_old"
+RESULT = "sw@result"
 """The input that stands for the view's last committed result."""
 
 

@@ -85,7 +85,7 @@ def _bind_inputs(program: Program, spark: SparkSession, bindings: Bindings) -> N
         if name.startswith("state_"):
             bindings.states[name.removeprefix("state_")].scan(spark).createOrReplaceTempView(name)
         else:
-            bindings.old_result().createOrReplaceTempView(name)
+            bindings.old_result().createOrReplaceTempView(f"`{name}`")
 
 
 def _bind_steps(program: Program, spark: SparkSession, bindings: Bindings, outcome: Outcome) -> list[DataFrame]:

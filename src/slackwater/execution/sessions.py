@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
@@ -89,11 +89,13 @@ class Sessions:
         return self._made[slot]
 
 
-def spark_version(spark: SparkSession) -> str:
-    """The version that runs."""
-    return str(spark.version)
-
-
-def scratch_directory(root: Path) -> Path:
-    """Where files rest before a commit names them."""
-    return root / "staging"
+@contextmanager
+def active_session_kept() -> Iterator[None]:
+    """Leave the user's session the active one: PySpark makes a session active when it creates a DataFrame."""
+    before = SparkSession.getActiveSession()
+    try:
+        yield
+    finally:
+        if before is not None and before is not SparkSession.getActiveSession():
+            SparkSession._activeSession = before
+            SparkSession._get_j_spark_session_class(before._jvm).setActiveSession(before._jsparkSession)

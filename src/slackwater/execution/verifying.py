@@ -38,7 +38,8 @@ def recompute(view: View) -> DataFrame:
         rows = table.reader(spark).snapshot(view.engine.catalog.segments(f"t{table.id}", at=view.version))
         if by_text:
             rows.toDF(*(f.name for f in table.schema)).createOrReplaceTempView("`" + name.replace("`", "``") + "`")
-        rows.createOrReplaceTempView("`" + table_view(name, "new").replace("`", "``") + "`")
+        else:
+            rows.createOrReplaceTempView("`" + table_view(name, "new").replace("`", "``") + "`")
     if by_text:
         return spark.sql(str(view.sql)).toDF(*view.columns)
     program = compile_program(view.logical_plan, INITIAL, {}, {}, frozenset(), {})
