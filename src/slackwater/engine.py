@@ -352,7 +352,7 @@ def _leaf(spark: SparkSession, record: TableRecord, schema: StructType) -> DataF
 
 
 def _check_table_schema(name: str, schema: StructType, key: Sequence[str]) -> None:
-    if isinstance(name, str) and name.startswith("sw@"):
+    if isinstance(name, str) and name.casefold().startswith("sw@"):
         raise TableError("NAME_INVALID", f"{name!r} starts like a name of our own", "start it with something else")
     if not isinstance(name, str) or not name.strip() or len(name) > 255 or any(ord(c) < 32 for c in name):
         raise TableError("NAME_INVALID", f"{name!r} cannot name a table", "use 1 to 255 printable characters")

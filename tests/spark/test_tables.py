@@ -99,6 +99,7 @@ def test_a_frame_that_cannot_be_inserted_makes_no_table(warehouse: sw.Engine, sp
         ("a\nb", "a INT", (), "NAME_INVALID"),
         ("x" * 256, "a INT", (), "NAME_INVALID"),
         (7, "a INT", (), "NAME_INVALID"),
+        ("SW@result", "a INT", (), "NAME_INVALID"),
         ("ok", StructType([StructField(" ", LongType())]), (), "NAME_INVALID"),
         ("ok", StructType([StructField("a\tb", LongType())]), (), "NAME_INVALID"),
         ("ok", "a INT, oops", (), "SCHEMA_INVALID"),
