@@ -153,7 +153,7 @@ class Generator:
         made = {
             INT: [f"{column} + 1", f"{column} * 2", f"abs({column})", f"coalesce({column}, -5)",
                   f"CASE WHEN {column} > 0 THEN 1 WHEN {column} IS NULL THEN 7 END"],
-            TEXT: [f"upper({column})", f"concat({column}, '-x')", f"coalesce({column}, 'none')"],
+            TEXT: [f"upper({column})", f"{column} || '-x'", f"coalesce({column}, 'none')"],
             MONEY: [f"{column} + 1.25", f"coalesce({column}, 0.00)", f"-{column}"],
             REAL: [f"{column} * 2", f"coalesce({column}, CAST('4.5' AS DOUBLE))"],
         }  # fmt: skip
@@ -286,9 +286,11 @@ class Twin:
             self.database.execute(f"CREATE TABLE {name} ({', '.join(f'{c} {_duck(t)}' for c, t in columns.items())})")
 
     def load(self, bags: dict[str, Bag]) -> None:
+        """Take the rows over. To DuckDB the two zeros are two groups, to Spark one: it gets one of them only."""
         for name, bag in bags.items():
             self.database.execute(f"DELETE FROM {name}")
-            self.database.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * len(TABLES[name]))})", bag.rows)
+            rows = [tuple(0.0 if v == 0 and isinstance(v, float) else v for v in row) for row in bag.rows]
+            self.database.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * len(TABLES[name]))})", rows)
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         return self.database.execute(sql).fetchall()

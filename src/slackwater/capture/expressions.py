@@ -142,6 +142,12 @@ class ExpressionReader:
         extra = {k: v for k, v in tree.props.items() if k not in _SILENT and not _is_child_index(v)}
         if any(v not in (None, [], {}) for v in extra.values()):
             raise Unsupported("EXPRESSION_UNSUPPORTED", name, f"its properties {sorted(extra)} have no place in SQL")
+        if not function.isidentifier():
+            # An operator such as << stands between its operands, one such as ~ before its only one.
+            if len(args) == 2:
+                return Expr(function, args, f"({args[0].text} {function} {args[1].text})")
+            if len(args) != 1:
+                raise Unsupported("EXPRESSION_UNSUPPORTED", name, f"the operator {function} has no safe spelling")
         return call(function, *args)
 
 
