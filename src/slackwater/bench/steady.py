@@ -13,6 +13,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import track
 
+from slackwater.cli_session import start_muted
 from slackwater.engine import Engine
 
 QUERY = """SELECT c.region, count(*) AS orders, sum(o.amount) AS revenue, max(o.amount) AS largest
@@ -30,6 +31,7 @@ def command(
     work = Path(tempfile.mkdtemp(prefix="slackwater-steady-"))
     try:
         with Engine(work / "warehouse", memory_budget="1GB", save_states=False) as engine:
+            start_muted(engine)
             document = _run(engine, refreshes, rows, console)
     finally:
         shutil.rmtree(work, ignore_errors=True)

@@ -23,6 +23,7 @@ from rich.console import Console
 from slackwater.bench.tpch_data import HELD_BACK, KEYS, Slices, generate, insert_slice, load
 from slackwater.bench.tpch_queries import QUERIES
 from slackwater.bench.tpch_report import print_table, save_chart
+from slackwater.cli_session import start_muted
 from slackwater.engine import Engine
 from slackwater.view import View
 
@@ -169,6 +170,7 @@ def command(
     try:
         generate(work / "data", sf)
         with Engine(work / "warehouse", memory_budget="4GB", save_states=False) as engine:
+            start_muted(engine)
             results = TpchBench(engine, work / "data", chosen, repeats, console).run()
             version = str(engine.spark.version)
     finally:

@@ -38,7 +38,15 @@ def generate(directory: Path, scale: float) -> None:
                               "install it: pip install 'slackwater[bench]'")  # fmt: skip
     directory.mkdir(parents=True, exist_ok=True)
     command = [program, "parquet", "-s", str(scale), "--output-dir", str(directory)]
-    subprocess.run(command, check=True, capture_output=True)  # noqa: S603 - a fixed program with our own arguments
+    try:
+        subprocess.run(command, check=True, capture_output=True)  # noqa: S603 - a fixed program with our own arguments
+    except subprocess.CalledProcessError as error:
+        last = error.stderr.decode(errors="replace").strip().splitlines()[-1:]
+        raise SlackwaterError(
+            "DEMO_DATA_MISSING",
+            f"tpchgen-cli failed: {' '.join(last)}",
+            "check the free space and the version installed",
+        ) from error
 
 
 @dataclass(frozen=True, slots=True)

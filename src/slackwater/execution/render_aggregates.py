@@ -24,6 +24,11 @@ def key_columns(agg: n.Aggregate) -> tuple[Expr, ...]:
     return tuple(col(g.name, g.expr.dtype) for g in agg.groups)
 
 
+def _input_keys(agg: n.Aggregate) -> list[str]:
+    """The keys over input rows. A bare number would be taken for a position in the SELECT list."""
+    return [f"CAST({g.expr.text} AS {g.expr.dtype})" if g.expr.op == "lit" else g.expr.text for g in agg.groups]
+
+
 def _group_by(keys: list[str]) -> str:
     return f"\nGROUP BY {', '.join(keys)}" if keys else ""
 
@@ -32,7 +37,7 @@ def aggregate(node: n.Aggregate, source: str) -> str:
     """A plain aggregate over a plain bag."""
     columns = [f"{g.expr.text} AS {quote(g.name)}" for g in node.groups]
     columns += [f"{a.text} AS {quote(a.name)}" for a in node.aggs]
-    return f"SELECT {', '.join(columns)}\nFROM {source}{_group_by([g.expr.text for g in node.groups])}"
+    return f"SELECT {', '.join(columns)}\nFROM {source}{_group_by(_input_keys(node))}"
 
 
 def partial(node: Partial, source: str) -> str:
@@ -48,7 +53,7 @@ def partial(node: Partial, source: str) -> str:
         columns.append(f"COUNT(1) AS {ROWS}")
     if node.count_deletes:
         columns.append(f"COUNT(IF({WEIGHT} < 0, 1, NULL)) AS {DELETES}" if weighted else f"0L AS {DELETES}")
-    return f"SELECT {', '.join(columns)}\nFROM {source}{_group_by([g.expr.text for g in node.agg.groups])}"
+    return f"SELECT {', '.join(columns)}\nFROM {source}{_group_by(_input_keys(node.agg))}"
 
 
 def _initial(call: AggCall, column: PartialColumn, weighted: bool) -> str:
