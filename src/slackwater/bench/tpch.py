@@ -180,6 +180,7 @@ def command(
     (target / "tpch.json").write_text(json.dumps(document, indent=2))
     save_chart(results, target / "tpch.png", sf)
     if not json_only:
-        print_table(results, summary(results), Console())
+        printed = Console()
+        print_table(results, summary(results), printed if printed.is_terminal else Console(width=160))
         console.print(f"saved {target / 'tpch.json'} and {target / 'tpch.png'}")
     return document
