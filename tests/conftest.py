@@ -32,7 +32,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         SparkSession.builder.appName("slackwater-tests")
         .master("local[2]")
         .config("spark.driver.memory", "2g")
-        .config("spark.driver.extraJavaOptions", f"-XX:+UseParallelGC -Dderby.system.home={scratch}")
+        .config(
+            "spark.driver.extraJavaOptions", f"-XX:+UseParallelGC -XX:TieredStopAtLevel=1 -Dderby.system.home={scratch}"
+        )
         .config("spark.local.dir", str(scratch / "local"))
         .config("spark.log.level", "ERROR")
         .config("spark.sql.session.timeZone", "UTC")
