@@ -37,6 +37,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         )
         .config("spark.local.dir", str(scratch / "local"))
         .config("spark.log.level", "ERROR")
+        .config("spark.sql.codegen.cache.maxEntries", "5000")
+        .config("spark.buffer.pageSize", "4m")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))

@@ -164,6 +164,16 @@ class View:
         names = [f.name for f in self.plan.schema]
         return _ResultReader(spark, self.engine.files, self.schema).bag(segments, names)
 
+    def result_is_signed(self) -> bool:
+        """Whether the result's segments hold deletes that have not been merged away yet."""
+        return any(s.sign < 0 for s in self.engine.catalog.segments(f"v{self.id}", at=self.version))
+
+    def result_rows(self, spark: SparkSession) -> DataFrame:
+        """The result's segments as they are: rows added and, with weights, rows taken away."""
+        segments = self.engine.catalog.segments(f"v{self.id}", at=self.version)
+        names = [f.name for f in self.plan.schema]
+        return _ResultReader(spark, self.engine.files, self.schema).signed(segments, names)
+
     def row_estimates(self) -> dict[str, int]:
         """Roughly how many rows each state has, from its bytes."""
         sizes = self.known_bytes()
@@ -245,17 +255,24 @@ class _ResultReader(RelationReader):
 
         return self._read([s for s in segments if s.sign < 0], physical_schema(self.schema))
 
-    def bag(self, segments: Any, names: list[str]) -> DataFrame:
-        """The rows that the segments add up to."""
-        from slackwater.algebra.nodes import Field
-        from slackwater.execution.render import WEIGHT, consolidated
+    def signed(self, segments: Any, names: list[str]) -> DataFrame:
+        """The rows of the segments; with weights where some are deletes."""
+        from slackwater.execution.render import WEIGHT
 
         plus = self.plus(segments).toDF(*names)
         if not any(s.sign < 0 for s in segments):
             return plus
-        signed = plus.withColumn(WEIGHT, F.lit(1)).unionAll(
-            self.minus(segments).toDF(*names).withColumn(WEIGHT, F.lit(-1))
-        )
+        minus = self.minus(segments).toDF(*names).withColumn(WEIGHT, F.lit(-1))
+        return plus.withColumn(WEIGHT, F.lit(1)).unionAll(minus)
+
+    def bag(self, segments: Any, names: list[str]) -> DataFrame:
+        """The rows that the segments add up to."""
+        from slackwater.algebra.nodes import Field
+        from slackwater.execution.render import consolidated
+
+        signed = self.signed(segments, names)
+        if not any(s.sign < 0 for s in segments):
+            return signed
         fields = tuple(Field(n, f.dataType.simpleString()) for n, f in zip(names, self.schema, strict=True))
         return self.spark.sql(consolidated("SELECT * FROM {changes}", fields, plain=True), changes=signed)
 

@@ -475,6 +475,7 @@ class Difference(Rel):
 
     new: Rel
     old: Rel
+    gather: bool = field(default=False, compare=False)
     child_names: ClassVar[tuple[str, ...]] = ("new", "old")
 
     @property

@@ -192,6 +192,7 @@ class AggChange(Rel):
         change: the change's partial rows, one for each touched group.
         redo: fresh partial rows of the groups that had deletes, where the class of the aggregate asks for it.
         restrict: look up only the touched groups of `old` before merging; worth a join where the state is large.
+        gather: one task reads it all.
     """
 
     old: Rel
@@ -199,6 +200,7 @@ class AggChange(Rel):
     redo: Rel | None
     agg: Aggregate
     restrict: bool = field(default=True, compare=False)
+    gather: bool = field(default=False, compare=False)
     child_names: ClassVar[tuple[str, ...]] = ("old", "change", "redo")
 
     @property

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from slackwater.algebra import nodes as n
 from slackwater.capture.distinct import split_distinct
+from slackwater.capture.expands import settle_expands
 from slackwater.capture.expressions import Unsupported
 from slackwater.capture.noise import quiet
 from slackwater.capture.plans import LEAF, PlanReader, TableShape
@@ -230,6 +231,7 @@ def _java_seq(seq: JavaObject) -> list[JavaObject]:
 
 def _read(optimized: list[dict[str, Any]], frame: DataFrame, spark: SparkSession,
           tables: Mapping[int, TableShape]) -> tuple[n.Rel, tuple[str, ...]]:  # fmt: skip
+    settle_expands(optimized)
     tree = parse(optimized)
     # A union reads its inputs by position, without naming columns.
     unions = (child for node in tree.walk() if node.name == "Union" for child in node.children)

@@ -57,6 +57,7 @@ class Environment:
         small: the most rows that are worth broadcasting.
         scan_all: the most partial rows of a state that are merged whole instead of looked up by key.
         rows: full output rows of nodes, by key, where observed.
+        signed_result: the last result comes as rows added and taken away, not yet netted out.
     """
 
     changes: Mapping[str, Change]
@@ -66,6 +67,7 @@ class Environment:
     small: int = 400_000
     scan_all: int = 200_000
     rows: Mapping[str, int] = field(default_factory=dict)
+    signed_result: bool = False
     steps: list[Step] = field(default_factory=list)
     reasons: dict[str, str] = field(default_factory=dict)
     memo: dict[tuple[str, str], Rel | None] = field(default_factory=dict)

@@ -183,6 +183,11 @@ def repeatable(node: Rel) -> bool:
     return not isinstance(node, Aggregate) or node.repeatable
 
 
+def difference(root: Rel, env: Environment) -> Rel:
+    """The new result against the last one."""
+    return Difference(full(root, env, "new"), Input(RESULT, root.schema, env.signed_result))
+
+
 def result_delta(root: Rel, env: Environment) -> Rel | None:
     """D of a view's root.
 
@@ -192,5 +197,5 @@ def result_delta(root: Rel, env: Environment) -> Rel | None:
     if isinstance(root, Opaque) or any(isinstance(node, TopK) or not repeatable(node) for node in root.walk()):
         if not isinstance(root, Opaque) and not env.touches(root):
             return None
-        return Difference(full(root, env, "new"), Input(RESULT, root.schema))
+        return difference(root, env)
     return delta(root, env)

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 from slackwater.algebra.nodes import Aggregate, Field, Input
 from slackwater.algebra.partials import MergePartials, partial_schema
 from slackwater.execution.render import WEIGHT, consolidated, render
+from slackwater.execution.small_results import merge_small
 from slackwater.execution.states import State, checkpoint, release, stored_bytes
 from slackwater.storage.faults import crash_point
 from slackwater.storage.records import NewSegment, SegmentRecord
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from slackwater.engine import Engine
     from slackwater.view import View
 
-STATE_SEGMENTS = 6
+STATE_SEGMENTS = 12
 RESULT_SEGMENTS = 8
 TABLE_SEGMENTS = 16
 GROWN = 0.5
@@ -77,6 +78,11 @@ def compact_result(view: View) -> None:
     engine, owner = view.engine, f"v{view.id}"
     segments = engine.catalog.segments(owner)
     if len(segments) <= RESULT_SEGMENTS:
+        return
+    small = merge_small(engine.files, segments)
+    if small is not None:
+        path = engine.files.write_arrow(small, owner)
+        _commit_merge(engine, owner, segments, [engine.files.segment(1, path)], view.name)
         return
     spark = engine.sessions.get("batch", view.settings)
     first = min(segments, key=lambda s: s.first_version)

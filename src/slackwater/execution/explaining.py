@@ -58,4 +58,7 @@ def program_sql(view: View) -> str:
         if not table.complete:
             changes[name] = Change(max(1, table.count() // 100), 0, table.count())
     weights = {key: key in view.states and view.states[key].weighted for key in view.kept}
-    return compile_program(view.plan, INCREMENTAL, changes, weights, view.kept, view.row_estimates()).as_sql()
+    sizes = {name: view.engine.table(name).count() for name in view.tables}
+    program = compile_program(view.plan, INCREMENTAL, changes, weights, view.kept, view.row_estimates(), sizes,
+                              signed_result=view.result_is_signed())  # fmt: skip
+    return program.as_sql()

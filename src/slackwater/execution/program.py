@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from slackwater.algebra.nodes import Difference, Input, Opaque, Rel, Scan
+from slackwater.algebra.nodes import Input, Opaque, Rel, Scan
 from slackwater.delta.environment import Change, Environment, Purpose, Step
-from slackwater.delta.rules import RESULT, full, result_delta
+from slackwater.delta.rules import difference, full, result_delta
+from slackwater.execution.gathering import InputRows, gather_root, gather_steps
 from slackwater.execution.render import render
 
 INITIAL, RECOMPUTE, INCREMENTAL = "initial", "recompute", "incremental"
@@ -60,13 +61,22 @@ def compile_program(
     states: Mapping[str, bool],
     wanted: frozenset[str],
     rows: Mapping[str, int],
+    table_rows: Mapping[str, int] | None = None,
+    *,
+    signed_result: bool = False,
 ) -> Program:
-    """Compile a refresh from the plan, the states at hand, the states wanted next and what changed."""
+    """Compile a refresh from the plan, the states at hand, the states wanted next and what changed.
+
+    With `table_rows` at hand, small work is put in few tasks.
+    """
     if mode == INCREMENTAL:
-        env = Environment(changes, states, wanted, rows=rows)
-        root = result_delta(plan, env)
-        return Program(mode, tuple(env.steps), root, env.reasons)
-    env = Environment({}, {}, wanted, initial=True, rows=rows)
-    whole = full(plan, env, "new")
-    root = whole if mode == INITIAL else Difference(whole, Input(RESULT, plan.schema))
+        env = Environment(changes, states, wanted, rows=rows, signed_result=signed_result)
+        delta, steps = result_delta(plan, env), tuple(env.steps)
+        if table_rows is not None:
+            known = InputRows(table_rows, changes, rows)
+            steps = gather_steps(steps, known)
+            delta = gather_root(delta, known) if delta is not None else None
+        return Program(mode, steps, delta, env.reasons)
+    env = Environment({}, {}, wanted, initial=True, rows=rows, signed_result=signed_result)
+    root = full(plan, env, "new") if mode == INITIAL else difference(plan, env)
     return Program(mode, tuple(env.steps), root, env.reasons)

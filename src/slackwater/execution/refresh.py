@@ -180,7 +180,9 @@ class Refresher:
         if mode == INCREMENTAL:
             wanted &= frozenset(view.states)
         weights = {key: state.weighted for key, state in view.states.items()} if mode == INCREMENTAL else {}
-        program = compile_program(view.plan, mode, self.changes, weights, wanted, view.row_estimates())
+        sizes = {t: s.rows for t, s in self.tables.items()} if changed <= SMALL_DELTA else None
+        program = compile_program(view.plan, mode, self.changes, weights, wanted, view.row_estimates(), sizes,
+                                  signed_result=view.result_is_signed())  # fmt: skip
         self.timer.phase("plan")
         outcome = run(program, spark, self._bindings(spark), self.engine.files, f"v{view.id}", view.result_schema)
         self.timer.phase("run")
@@ -220,7 +222,7 @@ class Refresher:
         view = self.view
         return Bindings(
             table=lambda name, at: self._frame(name, at, spark),
-            old_result=lambda: view.result_frame(spark),
+            old_result=lambda: view.result_rows(spark),
             states=view.states,
             labels={node_key(node): describe(node) for node in view.plan.walk()},
             aggregates=frozenset(node_key(node) for node in view.plan.walk() if isinstance(node, Aggregate)),

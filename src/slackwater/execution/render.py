@@ -9,6 +9,7 @@ from __future__ import annotations
 from slackwater.algebra import nodes as n
 from slackwater.algebra.aggregates import is_float
 from slackwater.algebra.expressions import Expr, quote
+from slackwater.algebra.gather import Gather
 from slackwater.algebra.partials import AggChange, Finish, MergePartials, Partial
 from slackwater.execution import render_aggregates
 
@@ -53,7 +54,8 @@ def render(node: n.Rel) -> str:
             return consolidated(render(node.child), node.schema, plain=True)
         case n.Difference():
             old = n.Negate(n.Union((node.old,), node.schema))
-            return consolidated(render(n.Union((node.new, old), node.schema)), node.schema, plain=False)
+            both = render(n.Union((node.new, old), node.schema))
+            return consolidated(in_one_task(both) if node.gather else both, node.schema, plain=False)
         case n.Aggregate():
             return render_aggregates.aggregate(node, _sub(node.child))
         case n.TopK():
@@ -68,8 +70,16 @@ def render(node: n.Rel) -> str:
             return render_aggregates.finish(node.agg, f"({render_aggregates.merge(node.agg, _sub(node.child))})")
         case AggChange():
             return _agg_change(node)
+        case Gather():
+            return in_one_task(render(node.child), shuffle=node.parallel)
         case _:
             raise TypeError(f"no SQL for {type(node).__name__}")
+
+
+def in_one_task(sql: str, *, shuffle: bool = False) -> str:
+    """The same rows in one partition: made by one task or, with `shuffle`, by many and then moved."""
+    hint = "REPARTITION(1)" if shuffle else "COALESCE(1)"
+    return f"SELECT /*+ {hint} */ * FROM ({indent(sql)})"
 
 
 def _sub(node: n.Rel) -> str:

@@ -129,7 +129,10 @@ def change(node: AggChange, old: str, delta: str, redo: str | None) -> str:
         parts.append(f"SELECT {names}, 0L AS _d, 2 AS _src FROM {redo}")
     merged = keys + [f"{text} AS {quote(prefix + c.name)}" for c in columns for prefix, text in _versions(c, deletes)]
     having = "\nHAVING MAX(_src) > 0"
-    both = f"(SELECT {', '.join(merged)}\nFROM ({' UNION ALL '.join(parts)}){_group_by(keys)}{having})"
+    rows = " UNION ALL ".join(parts)
+    if node.gather:
+        rows = f"SELECT /*+ COALESCE(1) */ * FROM ({rows})"
+    both = f"(SELECT {', '.join(merged)}\nFROM ({rows}){_group_by(keys)}{having})"
     return _unpivot(agg, keys, both)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,7 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from slackwater.algebra.nodes import Aggregate, Rel, TopK
-from slackwater.delta.environment import Purpose
+from slackwater.delta.environment import Purpose, Step
 from slackwater.execution.program import INITIAL, Program
 from slackwater.execution.render import WEIGHT, render, table_view
 from slackwater.execution.states import State, StateSegment, checkpoint, release
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
 
 _ARROW_SAFE = ("bigint", "int", "smallint", "tinyint", "double", "float", "string", "boolean", "date", "timestamp",
                "timestamp_ntz", "binary")  # fmt: skip
+
+PLANNERS = 4
+"""How many steps are planned at the same time."""
 
 
 @dataclass(slots=True)
@@ -77,36 +82,67 @@ def run(program: Program, spark: SparkSession, bindings: Bindings, files: Wareho
 
 
 def _bind_inputs(program: Program, spark: SparkSession, bindings: Bindings) -> None:
-    for table, at in sorted(program.scans):
-        frame = bindings.table(table, at)
-        name = table_view(table, at) if at else table
-        frame.createOrReplaceTempView(f"`{name.replace('`', '``')}`")
-    for name in sorted(program.inputs):
+    def table(scan: tuple[str, str]) -> None:
+        name, at = scan
+        view = table_view(name, at) if at else name
+        bindings.table(name, at).createOrReplaceTempView(f"`{view.replace('`', '``')}`")
+
+    def kept(name: str) -> None:
         if name.startswith("state_"):
             bindings.states[name.removeprefix("state_")].scan(spark).createOrReplaceTempView(name)
         else:
             bindings.old_result().createOrReplaceTempView(f"`{name}`")
 
+    made = [_threads().submit(table, scan) for scan in sorted(program.scans)]
+    made += [_threads().submit(kept, name) for name in sorted(program.inputs)]
+    _wait(made)
+
 
 def _bind_steps(program: Program, spark: SparkSession, bindings: Bindings, outcome: Outcome) -> list[DataFrame]:
-    """Checkpoint each step, lazily: the job that reads it fills it. Gives the steps that nothing reads."""
+    """Checkpoint each step, lazily: the job that reads it fills it. Gives the steps that nothing reads.
+
+    A step waits for those it reads, and only for them: Spark plans one while the broadcasts of another run.
+    """
     if program.steps:
         crash_point("state.before_build")
+    made: dict[str, Future[tuple[DataFrame, StateSegment]]] = {}
+
+    def bind(step: Step) -> tuple[DataFrame, StateSegment]:
+        for name in _names_read(step.rel):
+            if name in made:
+                made[name].result()
+        cut, segment = checkpoint(spark.sql(render(step.rel)))
+        outcome.temporary.append(segment)
+        cut.createOrReplaceTempView(step.name)
+        return cut, segment
+
+    # In the order of the program and first in, first out: whatever a waiting step reads has been started before it.
+    for step in program.steps:
+        made[step.name] = _threads().submit(bind, step)
+    _wait(list(made.values()))
     read = {name for s in program.steps for name in _names_read(s.rel)}
     read |= _names_read(program.root) if program.root is not None else set()
-    unread: list[DataFrame] = []
     for step in program.steps:
-        cut, segment = checkpoint(spark.sql(render(step.rel)))
-        cut.createOrReplaceTempView(step.name)
-        outcome.temporary.append(segment)
-        if step.name not in read:
-            unread.append(cut)
+        _, segment = made[step.name].result()
         if step.purpose is Purpose.APPEND:
             outcome.states[step.key] = bindings.states[step.key].append(segment)
         elif step.purpose in (Purpose.BUILD, Purpose.REPLACE):
             label = bindings.labels.get(step.key, "")
             outcome.states[step.key] = State(step.key, label, (segment,), step.key in bindings.aggregates)
-    return unread
+    return [made[s.name].result()[0] for s in program.steps if s.name not in read]
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    """Threads that talk to Spark; each has a partner in the JVM, so they are made once."""
+    return ThreadPoolExecutor(PLANNERS, thread_name_prefix="slackwater")
+
+
+def _wait(started: Sequence[Future[Any]]) -> None:
+    """Wait for all, then raise the first failure: nothing may run on behind the caller's back."""
+    wait(started)
+    for future in started:
+        future.result()
 
 
 def _names_read(rel: Rel) -> set[str]:

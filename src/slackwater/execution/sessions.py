@@ -15,8 +15,10 @@ from slackwater.errors import SlackwaterError
 DELTA_SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
-    "spark.sql.files.maxPartitionBytes": "32MB",
-    "spark.sql.files.minPartitionNum": "1",
+    "spark.sql.files.maxPartitionBytes": "512MB",
+    "spark.sql.files.minPartitionNum": str(os.cpu_count() or 1),
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
+    "parquet.filter.columnindex.enabled": "false",
     "spark.sql.optimizer.dynamicPartitionPruning.enabled": "false",
     "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -30,6 +32,12 @@ BATCH_SETTINGS = {
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
 }
+
+START_SETTINGS = {
+    "spark.sql.codegen.cache.maxEntries": "5000",
+    "spark.buffer.pageSize": "4m",
+}
+"""Only a starting Spark takes these; many small queries need them (docs/design/06)."""
 
 _KINDS: dict[str, Mapping[str, str]] = {
     "delta": DELTA_SETTINGS,
@@ -57,6 +65,8 @@ def start_spark(memory: str | None = None) -> SparkSession:
         .config("spark.driver.extraJavaOptions", "-XX:MetaspaceSize=256m")
         .config("spark.log.level", "ERROR")
     )
+    for name, value in START_SETTINGS.items():
+        builder = builder.config(name, value)
     spark: SparkSession = builder.getOrCreate()
     return spark
 

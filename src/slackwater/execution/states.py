@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import lit
@@ -27,11 +27,8 @@ class StateSegment:
     rdd: JavaObject
     schema: JavaObject
     weighted: bool
-
-    @property
-    def rdd_id(self) -> int:
-        """Spark's number for it, under which its memory is accounted."""
-        return int(self.rdd.id())
+    rdd_id: int
+    """Spark's number for it, under which its memory is accounted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +74,17 @@ def checkpoint(frame: DataFrame, *, eager: bool = False) -> tuple[DataFrame, Sta
     """Cut a DataFrame off from its history: computed once, by the first job that passes by."""
     cut = frame.localCheckpoint(eager=eager)
     rdd = cut._jdf.queryExecution().analyzed().rdd()
-    return cut, StateSegment(rdd, cut._jdf.schema(), WEIGHT in cut.columns)
+    return cut, StateSegment(rdd, cut._jdf.schema(), WEIGHT in cut.columns, int(rdd.id()))
 
 
 def _leaf(spark: SparkSession, segments: list[StateSegment]) -> DataFrame:
     rdd = segments[0].rdd
     for segment in segments[1:]:
         rdd = rdd.union(segment.rdd)
+    most = 2 * spark._sc.defaultParallelism
+    if rdd.getNumPartitions() > most:
+        jvm: Any = spark._jvm
+        rdd = rdd.coalesce(most, False, jvm.scala.Option.empty(), None)
     return DataFrame(spark._jsparkSession.internalCreateDataFrame(rdd, segments[0].schema, False), spark)
 
 
