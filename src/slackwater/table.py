@@ -178,11 +178,11 @@ class Table:
         names = [f"c{i}" for i in range(len(frame.columns) - len(extra))]
         path = self._engine.files.write(frame.toDF(*names, *extra), f"t{self.id}", STAGING)
         return self._engine.spark.read.schema(frame.toDF(*names, *extra).schema).parquet(
-            self._engine.files.absolute(path)
+            self._engine.files.readable(path)
         )
 
     def _files_frame(self, path: str) -> DataFrame:
-        return self._engine.spark.read.schema(physical_schema(self.schema)).parquet(self._engine.files.absolute(path))
+        return self._engine.spark.read.schema(physical_schema(self.schema)).parquet(self._engine.files.readable(path))
 
     def _live(self) -> DataFrame:
         return self.reader(self._engine.spark).positioned(self._engine.catalog.segments(f"t{self.id}"))
@@ -219,7 +219,7 @@ class Table:
     def _example(self, counted: DataFrame, path: str, columns: list[str]) -> str:
         schema = StructType([*physical_schema(self.schema), StructField(FILE, self.schema[0].dataType)])
         found = self._engine.spark.read.schema(StructType(schema.fields[:-1])).parquet(
-            self._engine.files.absolute(path)
+            self._engine.files.readable(path)
         )
         have = found.groupBy(*columns).agg(F.count(F.lit(1)).alias("_have")).toDF(*(f"h{c}" for c in columns), "_have")
         on = [F.col(c).eqNullSafe(F.col(f"h{c}")) for c in columns]
@@ -266,7 +266,7 @@ class Table:
             return
         live = self._live()
         if minus is not None:
-            gone = self._engine.spark.read.parquet(self._engine.files.absolute(minus)).select(FILE, POSITION)
+            gone = self._engine.spark.read.parquet(self._engine.files.readable(minus)).select(FILE, POSITION)
             live = live.join(F.broadcast(gone), [FILE, POSITION], "left_anti")
         columns = [f"c{p}" for p in self._key_positions()]
         live = live.select(*columns)

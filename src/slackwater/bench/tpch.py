@@ -27,7 +27,7 @@ from slackwater.cli_session import start_muted
 from slackwater.engine import Engine
 from slackwater.view import View
 
-WARM_UPS = 2
+WARM_UPS = 5
 LARGE, SMALL = 0.01, 0.001
 SMALL_TABLES = ("orders", "lineitem")
 

@@ -174,7 +174,7 @@ class Refresher:
         spark = self.engine.sessions.get(small if mode == INCREMENTAL else "batch", view.settings)
         shares: Mapping[str, float] = {}
         if mode != INCREMENTAL and not isinstance(view.plan, Opaque):
-            shares = self._plan_anew(spark)
+            shares = self._plan_anew(self.engine.sessions.get("delta", view.settings))
         choices = self._choices(shares) if with_states and view.strategy != "rebatch" else ()
         wanted = frozenset(c.key for c in choices if c.keep)
         if mode == INCREMENTAL:

@@ -45,7 +45,7 @@ def load_states(view: View) -> dict[str, State]:
             schema.append(StructField(WEIGHT, IntegerType(), True))
         spark = engine.sessions.get("delta", view.settings)
         try:
-            frame = spark.read.schema(StructType(schema)).parquet(engine.files.absolute(record.path))
+            frame = spark.read.schema(StructType(schema)).parquet(engine.files.readable(record.path))
             _, segment = checkpoint(frame)
         except PySparkException:
             continue

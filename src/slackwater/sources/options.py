@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 from slackwater.errors import SourceError
 from slackwater.sources.blame import spark_reason
 from slackwater.sources.reading import STRICT
-from slackwater.storage.files import STAGING
+from slackwater.storage.files import STAGING, literal_path
 
 if TYPE_CHECKING:
     from slackwater.table import Table
@@ -66,7 +66,7 @@ def check_options(table: Table, format_: str | None, options: Mapping[str, str])
         blank.parent.mkdir(parents=True)
         blank.write_bytes(b"\n")
         for name in [format_] if format_ else ["csv", "json"]:
-            _try(table, name, options, str(blank), required=format_ is not None)
+            _try(table, name, options, literal_path(str(blank)), required=format_ is not None)
     finally:
         files.remove(place)
 

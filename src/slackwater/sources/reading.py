@@ -16,6 +16,7 @@ from slackwater import intake
 from slackwater.errors import SourceError, TableError
 from slackwater.sources.blame import malformed, wrong_shape
 from slackwater.sources.candidates import FrozenFile
+from slackwater.storage.files import literal_path
 
 if TYPE_CHECKING:
     from slackwater.table import Table
@@ -108,11 +109,13 @@ class BatchReader:
         """Note the schema under which files of this shape are read: a Parquet file's own, or the table's."""
         parquet = file.format == "parquet"
         reader = self._spark.read.options(**self._options)
-        self._schemas[file.shape] = reader.parquet(str(file.path)).schema if parquet else self._table.schema
+        self._schemas[file.shape] = (
+            reader.parquet(literal_path(str(file.path))).schema if parquet else self._table.schema
+        )
 
     def _read(self, group: Sequence[FrozenFile]) -> DataFrame:
         reader = self._spark.read.schema(self._schemas[group[0].shape]).options(**self._options)
-        frame = reader.format(group[0].format).load([str(file.path) for file in group])
+        frame = reader.format(group[0].format).load([literal_path(str(file.path)) for file in group])
         return intake.to_frame(frame, self._table.schema, self._spark, self._table.name)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import uuid
 from collections.abc import Iterator
@@ -46,6 +47,10 @@ class WarehouseFiles:
         """Where a relative path lies."""
         return str(self.root / path)
 
+    def readable(self, path: str) -> str:
+        """A relative path as Spark must be given it to read."""
+        return literal_path(self.absolute(path))
+
     def read(self, spark: SparkSession, paths: tuple[str, ...], schema: StructType) -> DataFrame:
         """Read segments; files never change, so the listing of them is done once and kept."""
         slot = (id(spark), paths, schema.json())
@@ -53,7 +58,7 @@ class WarehouseFiles:
         if found is None:
             if len(self._frames) >= KEPT_FRAMES:
                 self._frames.pop(next(iter(self._frames)))
-            found = self._frames[slot] = spark.read.schema(schema).parquet(*(self.absolute(p) for p in paths))
+            found = self._frames[slot] = spark.read.schema(schema).parquet(*(self.readable(p) for p in paths))
         return found
 
     def write(self, frame: DataFrame, owner: str, area: str = DATA) -> str:
@@ -120,6 +125,11 @@ class WarehouseFiles:
                         shutil.rmtree(directory, ignore_errors=True)
                         removed += 1
         return removed
+
+
+def literal_path(path: str) -> str:
+    """Spark takes what it reads for a pattern: escape what would not stand for itself."""
+    return re.sub(r"([][{}*?\\])", r"\\\1", path)
 
 
 def is_disk_full(error: BaseException) -> bool:
