@@ -36,8 +36,13 @@ BATCH_SETTINGS = {
 START_SETTINGS = {
     "spark.sql.codegen.cache.maxEntries": "5000",
     "spark.buffer.pageSize": "4m",
+    "spark.ui.retainedJobs": "50",
+    "spark.ui.retainedStages": "50",
+    "spark.ui.retainedTasks": "1000",
+    "spark.sql.ui.retainedExecutions": "20",
 }
-"""Only a starting Spark takes these; many small queries need them (docs/design/06)."""
+"""Only a starting Spark takes these; many small queries need them, and their history would fill the heap
+(docs/design/06)."""
 
 _KINDS: dict[str, Mapping[str, str]] = {
     "delta": DELTA_SETTINGS,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 DATA, STAGING = "data", "staging"
-KEPT_FRAMES = 256
+KEPT_FRAMES = 64
 """How many listings of files are remembered."""
 
 
