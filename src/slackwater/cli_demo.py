@@ -13,7 +13,7 @@ DEMO_BUDGET = "256MB"
 
 
 @click.command(epilog=EXIT_CODES)
-@click.option("--sf", type=click.FloatRange(0.001, 100), default=0.2, show_default=True, help="The TPC-H scale factor.")
+@click.option("--sf", type=click.FloatRange(0.001, 100), default=0.5, show_default=True, help="The TPC-H scale factor.")
 @click.option("--output", "place", type=click.Path(path_type=Path), default=Path("."), show_default=True,
               help="Where the picture goes: a directory or a .png file.")  # fmt: skip
 @click.option("--keep", is_flag=True, help="Keep the warehouse, to look around in it.")

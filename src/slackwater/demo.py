@@ -28,12 +28,12 @@ from slackwater.engine import Engine
 from slackwater.settings import show_bytes
 from slackwater.view import View
 
-VIEWS = {"shipping_priority": 3, "local_suppliers": 5, "returned_items": 10}
+VIEWS = {"pricing_summary": 1, "shipping_priority": 3, "local_suppliers": 5}
 """The views, by the number of their query in TPC-H."""
 
 LATE_TABLES = ("customer", "orders", "lineitem", "supplier")
 WHOLE_TABLES = ("nation", "region")
-WARM_UPS = ((0.899, 0.8995), (0.8995, 0.9))
+WARM_UPS = tuple((0.898 + at * 0.0005, 0.8985 + at * 0.0005) for at in range(4))
 ROUNDS = ((0.9, 0.99), (0.99, 0.999), (0.999, 1.0))
 """Which share of the rows arrives when: all before the warm-ups at once, the rest in these slices."""
 
@@ -174,7 +174,7 @@ class _Story:
 
     def _warm_up(self) -> None:
         self.output.line("3. Warm-up. The first runs of any plan are slow, because Java compiles it while it runs.")
-        self.output.line("   So twice, 0.05% of the rows go through each view, and plain Spark runs each query.")
+        self.output.line("   So four times, 0.05% of the rows go through each view, and plain Spark runs each query.")
         self.output.line("   None of this is counted.\n")
         with self.output.working("warming up"):
             for ends in WARM_UPS:
