@@ -93,8 +93,9 @@ def _bind_inputs(program: Program, spark: SparkSession, bindings: Bindings) -> N
         else:
             bindings.old_result().createOrReplaceTempView(f"`{name}`")
 
-    made = [_threads().submit(table, scan) for scan in sorted(program.scans)]
-    made += [_threads().submit(kept, name) for name in sorted(program.inputs)]
+    submit = _submitter(spark)
+    made = [submit(table, scan) for scan in sorted(program.scans)]
+    made += [submit(kept, name) for name in sorted(program.inputs)]
     _wait(made)
 
 
@@ -117,8 +118,9 @@ def _bind_steps(program: Program, spark: SparkSession, bindings: Bindings, outco
         return cut, segment
 
     # In the order of the program and first in, first out: whatever a waiting step reads has been started before it.
+    submit = _submitter(spark)
     for step in program.steps:
-        made[step.name] = _threads().submit(bind, step)
+        made[step.name] = submit(bind, step)
     _wait(list(made.values()))
     read = {name for s in program.steps for name in _names_read(s.rel)}
     read |= _names_read(program.root) if program.root is not None else set()
@@ -136,6 +138,18 @@ def _bind_steps(program: Program, spark: SparkSession, bindings: Bindings, outco
 def _threads() -> ThreadPoolExecutor:
     """Threads that talk to Spark; each has a partner in the JVM, so they are made once."""
     return ThreadPoolExecutor(PLANNERS, thread_name_prefix="slackwater")
+
+
+def _submitter(spark: SparkSession) -> Callable[..., Future[Any]]:
+    """Start work in a thread under the caller's job group, pool and other local properties of Spark."""
+    context: Any = spark._sc._jsc.sc()
+    properties = context.getLocalProperties().clone()
+
+    def carried(work: Callable[..., Any], *args: Any) -> Any:
+        context.setLocalProperties(properties.clone())
+        return work(*args)
+
+    return lambda work, *args: _threads().submit(carried, work, *args)
 
 
 def _wait(started: Sequence[Future[Any]]) -> None:
