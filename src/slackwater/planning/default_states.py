@@ -21,12 +21,25 @@ WORTH_A_COPY = 0.35
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What to do about one node's state, and why."""
+    """What to do about one node's state, and why.
+
+    Attributes:
+        key: the node's key.
+        label: the node, for people.
+        keep: whether its state is kept.
+        reason: why.
+        size: bytes, estimated before it is built.
+        saves: seconds that it takes off the next refresh.
+        build: seconds to build it.
+    """
 
     key: str
     label: str
     keep: bool
     reason: str
+    size: int = 0
+    saves: float = 0.0
+    build: float = 0.0
 
 
 def choose_states(

@@ -187,3 +187,21 @@ def _join(
     survivors = tuple(key for part in (a, b) for key in part.keys if key <= set(joined.names))
     keys = survivors if any(k <= {y for _, y in _equalities(a, b, usable)} for k in b.keys) else ()
     return Part(joined, max(rows, 1.0), max(a.base_rows, b.base_rows), tuple(k for k in keys if k in a.keys)), rest
+
+
+def join_parts(a: Part, b: Part, condition: Expr | None, rel: Rel) -> Part:
+    """What is known of a join that the plan has already: its rows by the same estimate that ordered it."""
+    usable = list(condition.conjuncts()) if condition is not None else []
+    rows = max(_output(a, b, usable, _distinct_values([a, b], usable)), 1.0)
+    equal = _equalities(a, b, usable)
+    keys: tuple[frozenset[str], ...] = ()
+    if any(key <= {y for _, y in equal} for key in b.keys):
+        keys += a.keys
+    if any(key <= {x for x, _ in equal} for key in a.keys):
+        keys += b.keys
+    return Part(rel, rows, max(a.base_rows, b.base_rows), tuple(k for k in keys if k <= set(rel.names)))
+
+
+def leaf_part(rel: Rel, rows: float, base_rows: float, unique: UniqueKeys) -> Part:
+    """What is known of a join's input."""
+    return Part(rel, max(rows, 1.0), max(base_rows, 1.0), _keys(rel, unique))

@@ -1,0 +1,291 @@
+"""A plan in the memo, priced: each node's ways to give a delta, an old and a new output, with and without a state.
+
+The ways are those that the delta rules compile (`delta/`), so a price is a prediction of what a program will do:
+
+    linear      asks its inputs for what it is asked for
+    join        delta = D(left) ⋈ new(right)  ∪  old(left) ⋈ D(right)
+    aggregate   with partial rows kept: D(input), and new(input) too if groups that lost a row must be redone;
+                without: the touched groups are redone on the old and the new input
+    top-k, keyed and other operators: from the full outputs
+    a state     its old output is read from memory, its delta is computed once and appended
+
+How this answers to the actions of intermittent query processing: *materialize or not* is a state at an input of a
+join; *keep the right hash table, the left, both, none* are the states of the join's right and left inputs (Spark
+broadcasts the small delta and scans what is kept, so the rows are the table); *keep or drop an aggregate* are its
+partial rows; a sort feeds a top-k only, and keeping it is keeping the top-k's input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from slackwater.algebra.aggregates import Combine
+from slackwater.algebra.nodes import Aggregate, Join, Linearity, Opaque, Project, Rel, Scan, TopK
+from slackwater.algebra.printer import describe
+from slackwater.delta.aggregate import keeps_partials
+from slackwater.delta.rules import repeatable
+from slackwater.planning.cardinality import Cardinalities, Rows, row_bytes, touched_groups
+from slackwater.planning.memo import Demand, Group, Keeping, Way, Ways
+from slackwater.planning.rates import Rates
+from slackwater.planning.state_choice import Root, price
+
+DELTA, OLD, NEW = Demand.DELTA, Demand.OLD, Demand.NEW
+
+BROADCAST_ROWS = 400_000
+"""The most rows that are worth sending to every task."""
+
+LOOKED_UP = 200_000
+"""A kept aggregate of more groups is looked up by key instead of being merged whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class AtHand:
+    """What the run that is about to start has, and what it will compute anyway.
+
+    Attributes:
+        states: the keys of the states that are there.
+        everything: the run computes the whole plan: a state can be filled in passing.
+        sizes: measured bytes of states, by key.
+    """
+
+    states: frozenset[str] = frozenset()
+    everything: bool = True
+    sizes: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Pricing:
+    """Puts one plan into the memo."""
+
+    cards: Cardinalities
+    rates: Rates
+    at_hand: AtHand
+
+    def root(self, plan: Rel, *, by_delta: bool) -> Root:
+        """The memo of a view's plan, and what may be asked of its root."""
+        group = self.group(plan, kept_by_parent=False)
+        rows, r = self.cards.of(plan), self.rates
+        compared = (NEW, r.refresh + r.step + r.compare * 2 * rows.full)
+        return Root(group, ((DELTA, r.refresh + r.step), compared) if by_delta else (compared,))
+
+    def group(self, node: Rel, *, kept_by_parent: bool) -> Group:
+        """A node and what is below it."""
+        keeps_inputs = node.linearity in (Linearity.BILINEAR, Linearity.KEYED)
+        inputs = tuple(self.group(child, kept_by_parent=keeps_inputs) for child in node.children)
+        ways = _WAYS.get(type(node), _by_algebra)(self, node)
+        plain = Group(self.cards.key(node), describe(node), inputs, _asked(ways, self, node))
+        kept = self._keeping(node, plain, kept_by_parent)
+        return plain if kept is None else Group(plain.key, plain.label, inputs, plain.ways, (kept,))
+
+    # --- states ----------------------------------------------------------------------------------
+
+    def _keeping(self, node: Rel, plain: Group, kept_by_parent: bool) -> Keeping | None:
+        below = node.child if isinstance(node, Aggregate) else node
+        if not all(repeatable(x) for x in below.walk()):
+            return None
+        if isinstance(node, Aggregate):
+            if not keeps_partials(node):
+                return None
+            ways = _kept_aggregate(self, node)
+        elif kept_by_parent and worth_a_state(node):
+            ways = _kept_rows(self, node, plain)
+        else:
+            return None
+        key, rows = plain.key, self.cards.of(node)
+        size = self.at_hand.sizes.get(key) or int(row_bytes(node) * max(rows.full, 1.0))
+        return Keeping(key, size, self._build(plain, rows), _asked(ways, self, node))
+
+    def _build(self, plain: Group, rows: Rows) -> float:
+        """Seconds to have the state after this run."""
+        if plain.key in self.at_hand.states:
+            return 0.0
+        write = self.rates.step + self.rates.write * rows.full
+        if self.at_hand.everything:
+            return write
+        return write + price(plain, NEW, self.at_hand.states, building=False)
+
+    def asks(self, child: Rel, demand: Demand) -> Demand:
+        """A demand on an input: what does not change has no delta, and its new output is its old one."""
+        if self.cards.of(child).touched:
+            return demand
+        return OLD if demand & (OLD | NEW) else Demand.NOTHING
+
+
+def worth_a_state(node: Rel) -> bool:
+    """Whether a copy could be cheaper to read than the table's own files: a bare scan never is."""
+    while isinstance(node, Project):
+        node = node.child
+    return not isinstance(node, Scan | Opaque)
+
+
+def _asked(ways: Ways, pricing: Pricing, node: Rel) -> Ways:
+    """The ways, with demands on inputs that do not change reduced to what they come to."""
+
+    def reduced(demand: Demand) -> tuple[Way, ...]:
+        return tuple(
+            Way(w.seconds, tuple(pricing.asks(c, d) for c, d in zip(node.children, w.demands, strict=True)))
+            for w in ways(demand)
+        )
+
+    return reduced
+
+
+def _rows_for(rows: Rows, demand: Demand) -> float:
+    """All the rows that answer a demand."""
+    return (
+        (rows.delta if demand & DELTA else 0.0)
+        + (rows.full if demand & OLD else 0.0)
+        + (rows.full + rows.delta if demand & NEW else 0.0)
+    )
+
+
+# --- ways without a state ------------------------------------------------------------------------------------------
+
+
+def _scan(pricing: Pricing, node: Rel) -> Ways:
+    rows, r = pricing.cards.of(node), pricing.rates
+    each = r.scan_row + r.scan_value * len(node.schema)
+    return lambda demand: (Way(each * _rows_for(rows, demand)),)
+
+
+def _linear(pricing: Pricing, node: Rel) -> Ways:
+    inputs, r = [pricing.cards.of(child) for child in node.children], pricing.rates
+
+    def ways(demand: Demand) -> tuple[Way, ...]:
+        work = sum(_rows_for(rows, demand) for rows in inputs) * r.scan_row
+        return (Way(work, (demand,) * len(inputs)),)
+
+    return ways
+
+
+def _join(pricing: Pricing, node: Rel) -> Ways:
+    assert isinstance(node, Join)  # noqa: S101 - by the table of ways
+    left, right, out = (pricing.cards.of(x) for x in (node.left, node.right, node))
+
+    def ways(demand: Demand) -> tuple[Way, ...]:
+        seconds, of_left, of_right = 0.0, Demand.NOTHING, Demand.NOTHING
+        if demand & DELTA:
+            if left.touched:
+                seconds += _meet(pricing.rates, left.delta, right.full + right.delta) + pricing.rates.step / 2
+                of_left, of_right = of_left | DELTA, of_right | NEW
+            if right.touched:
+                seconds += _meet(pricing.rates, right.delta, left.full) + pricing.rates.step / 2
+                of_left, of_right = of_left | OLD, of_right | DELTA
+            seconds += pricing.rates.emit * out.delta
+        for version in (OLD, NEW):
+            if demand & version:
+                seconds += _meet(pricing.rates, left.full, right.full) + pricing.rates.emit * out.full
+                of_left, of_right = of_left | version, of_right | version
+        return (Way(seconds, (of_left, of_right)),)
+
+    return ways
+
+
+def _meet(r: Rates, one: float, two: float) -> float:
+    """Two inputs that are at hand meet: the small one is sent to everyone, or both are shuffled."""
+    small, large = min(one, two), max(one, two)
+    if small <= BROADCAST_ROWS:
+        return r.build * small + r.probe * large
+    return r.shuffle * (small + large) + r.probe * large
+
+
+def _aggregate(pricing: Pricing, node: Rel) -> Ways:
+    assert isinstance(node, Aggregate)  # noqa: S101 - by the table of ways
+    below, own, r = pricing.cards.of(node.child), pricing.cards.of(node), pricing.rates
+
+    def ways(demand: Demand) -> tuple[Way, ...]:
+        seconds, asked = 0.0, Demand.NOTHING
+        if demand & DELTA:
+            redone = below.full * min(1.0, touched_groups(own.full, below.delta) / max(own.full, 1.0))
+            seconds += 2 * r.step + r.build * below.delta + 2 * (r.probe * below.full + r.aggregate * redone)
+            asked |= DELTA | OLD | NEW
+        for version in (OLD, NEW):
+            if demand & version:
+                seconds += r.aggregate * below.full + r.merge * own.full
+                asked |= version
+        return (Way(seconds, (asked,)),)
+
+    return ways
+
+
+def _top(pricing: Pricing, node: Rel) -> Ways:
+    below, r = pricing.cards.of(node.children[0]), pricing.rates
+
+    def ways(demand: Demand) -> tuple[Way, ...]:
+        asked = (OLD | NEW) if demand & DELTA else demand
+        times = bool(asked & OLD) + bool(asked & NEW)
+        return (Way(r.sort * below.full * times, (asked,)),)
+
+    return ways
+
+
+def _by_algebra(pricing: Pricing, node: Rel) -> Ways:
+    """An operator that has no price of its own, from the algebra that it declares."""
+    if node.linearity is Linearity.LINEAR:
+        return _linear(pricing, node)
+    inputs, own, r = [pricing.cards.of(c) for c in node.children], pricing.cards.of(node), pricing.rates
+
+    def ways(demand: Demand) -> tuple[Way, ...]:
+        full = sum(rows.full for rows in inputs) or own.full
+        seconds, asked = 0.0, Demand.NOTHING
+        if demand & DELTA:
+            seconds += 2 * r.step + 2 * r.probe * full + sum(r.build * rows.delta for rows in inputs)
+            asked |= DELTA | OLD | NEW
+        for version in (OLD, NEW):
+            if demand & version:
+                seconds += r.shuffle * full + r.emit * own.full
+                asked |= version
+        return (Way(seconds, (asked,) * len(inputs)),)
+
+    return ways
+
+
+_WAYS: dict[type[Rel], Callable[[Pricing, Rel], Ways]] = {
+    Scan: _scan,
+    Join: _join,
+    Aggregate: _aggregate,
+    TopK: _top,
+}
+
+
+# --- ways with a state ---------------------------------------------------------------------------------------------
+
+
+def _kept_rows(pricing: Pricing, node: Rel, plain: Group) -> Ways:
+    rows, r = pricing.cards.of(node), pricing.rates
+    nothing = (Demand.NOTHING,) * len(node.children)
+
+    def ways(demand: Demand) -> tuple[Way, ...]:
+        reads = bool(demand & OLD) + bool(demand & NEW)
+        scans = r.state_row * rows.full * reads
+        if not rows.touched or not demand & (DELTA | NEW):
+            return (Way(scans, nothing),)
+        append = r.step + r.write * rows.delta
+        return tuple(Way(w.seconds + append + scans, w.demands) for w in plain.ways(DELTA))
+
+    return ways
+
+
+def _kept_aggregate(pricing: Pricing, node: Aggregate) -> Ways:
+    below, own, r = pricing.cards.of(node.child), pricing.cards.of(node), pricing.rates
+    redo = below.deletes > 0 and node.combine is Combine.MERGEABLE
+    groups = touched_groups(own.full, below.delta)
+
+    def ways(demand: Demand) -> tuple[Way, ...]:
+        seconds, asked = 0.0, Demand.NOTHING
+        if below.touched and demand & (DELTA | NEW):
+            seconds += r.step + r.aggregate * below.delta
+            asked |= DELTA
+            if redo:
+                seconds += r.step + r.probe * below.full
+                asked |= NEW
+        if demand & DELTA:
+            looked_up = r.build * groups + r.probe * own.full + r.merge * groups
+            whole = r.merge * own.full
+            seconds += r.state_row * own.full + (looked_up if own.full > LOOKED_UP else whole)
+        reads = bool(demand & OLD) + bool(demand & NEW)
+        seconds += (r.state_row + r.merge) * own.full * reads
+        return (Way(seconds, (asked,)),)
+
+    return ways

@@ -1,0 +1,64 @@
+"""What work costs: seconds for each row, by kind of work, and the fixed price of a query.
+
+The numbers here were measured on two cores and serve until Spark has been measured where it runs
+(`execution/calibration.py`). They belong to one set of machines, which `cluster` names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Seconds.
+
+    Attributes:
+        refresh: what every refresh costs before its first row.
+        step: one more query in a program.
+        scan_row: a row read from files.
+        scan_value: a column of it.
+        state_row: a row read from a state.
+        probe: a row looked up in a small hash table.
+        build: a row sent to everyone in such a table.
+        shuffle: a row sent to the task that needs it.
+        aggregate: a row added to its group.
+        merge: a partial row merged with its group.
+        sort: a row put in order.
+        write: a row written to a state.
+        emit: a row made by a join.
+        compare: a row of the new result compared with the last one.
+        cluster: where this was measured; empty for the built-in numbers.
+    """
+
+    refresh: float = 0.06
+    step: float = 0.035
+    scan_row: float = 8e-9
+    scan_value: float = 1.2e-8
+    state_row: float = 3.0e-8
+    probe: float = 2.0e-8
+    build: float = 8.0e-7
+    shuffle: float = 3.5e-7
+    aggregate: float = 1.0e-7
+    merge: float = 3.0e-7
+    sort: float = 2.5e-7
+    write: float = 3.5e-7
+    emit: float = 2.0e-8
+    compare: float = 1.0e-6
+    cluster: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As the catalog keeps them."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Rates:
+        """As the catalog kept them; what is missing or absurd is replaced by the built-in number."""
+        good: dict[str, Any] = {"cluster": str(values.get("cluster", ""))}
+        for f in fields(cls):
+            value = values.get(f.name)
+            if f.name != "cluster" and isinstance(value, int | float) and 0 < value < 1e6:
+                good[f.name] = float(value)
+        return cls(**good)

@@ -1,0 +1,157 @@
+"""From a strategy's name to the states that are kept, each with what it saves, what it costs and what was not chosen.
+
+auto         the exact choice: the next refresh plus what is built for it, within the budget
+incremental  everything that a plan symmetric in its inputs needs, whatever it costs
+recycler     the BENEFIT heuristic of result caches: seconds to make it again, for each byte, in the order of the plan
+rebatch      nothing
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from slackwater.planning.default_states import Choice
+from slackwater.planning.memo import Demand, Group
+from slackwater.planning.state_choice import Root, choose, price
+
+STRATEGIES = ("auto", "rebatch", "incremental", "recycler")
+
+
+@dataclass(frozen=True, slots=True)
+class StatePlan:
+    """The states for the next refresh, and why.
+
+    Attributes:
+        choices: one for each node that could have a state.
+        seconds: what the next refresh should take with them.
+        build: seconds to build those that are not there.
+        size: their bytes together.
+        nothing: what the next refresh would take with no state at all.
+        next_best: the best set of states that was not chosen, in words, with its price.
+    """
+
+    choices: tuple[Choice, ...]
+    seconds: float
+    build: float
+    size: int
+    nothing: float
+    next_best: str
+
+    @property
+    def kept(self) -> frozenset[str]:
+        """The keys of the states to keep."""
+        return frozenset(c.key for c in self.choices if c.keep)
+
+
+def plan_states(root: Root, strategy: str, budget: float) -> StatePlan:
+    """Choose by a strategy."""
+    candidates = [g for g in _once(root.group.walk()) if g.keepings]
+    kept = _SELECT[strategy](root, candidates, max(budget, 0.0))
+    with_building = root.price(kept)
+    seconds = root.price(kept, building=False)
+    choices = tuple(_choice(root, g, kept, budget) for g in candidates)
+    size = sum(g.keepings[0].size for g in candidates if g.key in kept)
+    return StatePlan(choices, seconds, with_building - seconds, size, root.price(frozenset(), building=False),
+                     _next_best(root, candidates, kept, budget))  # fmt: skip
+
+
+def _once(groups: list[Group]) -> list[Group]:
+    """Each node once, however often the plan has it."""
+    return list({g.key: g for g in groups}.values())
+
+
+# --- the strategies --------------------------------------------------------------------------------------------------
+
+
+def _auto(root: Root, candidates: list[Group], budget: float) -> frozenset[str]:
+    return frozenset(choose(root, budget).decisions)
+
+
+def _rebatch(root: Root, candidates: list[Group], budget: float) -> frozenset[str]:
+    return frozenset()
+
+
+def _incremental(root: Root, candidates: list[Group], budget: float) -> frozenset[str]:
+    kept = {g.key: g for g in candidates}
+    while kept and sum(g.keepings[0].size for g in kept.values()) > budget:
+        del kept[min(kept, key=lambda k: _benefit(kept[k], frozenset(kept) - {k}))]
+    return frozenset(kept)
+
+
+def _recycler(root: Root, candidates: list[Group], budget: float) -> frozenset[str]:
+    """States come by as the plan makes them, inputs first; each may push out others of a lower average benefit."""
+    cached: dict[str, Group] = {}
+    for group in reversed(candidates):
+        need = sum(g.keepings[0].size for g in cached.values()) + group.keepings[0].size - budget
+        own = _benefit(group, frozenset(cached))
+        evicted: list[str] = []
+        for key in sorted(cached, key=lambda k: _benefit(cached[k], frozenset(cached) - {k})):
+            if need <= 0:
+                break
+            evicted.append(key)
+            need -= cached[key].keepings[0].size
+        if need > 0:
+            continue
+        lost = [_benefit(cached[k], frozenset(cached) - {k}) for k in evicted]
+        if not lost or sum(lost) / len(lost) < own:
+            cached = {k: g for k, g in cached.items() if k not in evicted} | {group.key: group}
+    return frozenset(cached)
+
+
+def _benefit(group: Group, others: frozenset[str]) -> float:
+    """Seconds to make the node's output again from what else is there, for each byte that it takes."""
+    again = price(group, Demand.OLD, others - {group.key}, building=False)
+    return again / max(group.keepings[0].size, 1)
+
+
+_SELECT: dict[str, Callable[[Root, list[Group], float], frozenset[str]]] = {
+    "auto": _auto,
+    "rebatch": _rebatch,
+    "incremental": _incremental,
+    "recycler": _recycler,
+}
+
+
+# --- the reasons -----------------------------------------------------------------------------------------------------
+
+
+def _choice(root: Root, group: Group, kept: frozenset[str], budget: float) -> Choice:
+    """What one state saves with all the others as they are."""
+    (state, *_) = group.keepings
+    keep = group.key in kept
+    with_it, without = root.price(kept | {group.key}, building=False), root.price(kept - {group.key}, building=False)
+    saves = without - with_it
+    others = sum(g.keepings[0].size for g in _once(root.group.walk()) if g.keepings and g.key in kept - {group.key})
+    if keep:
+        made = "it is there" if not state.build else f"building it costs {seconds_text(state.build)}"
+        reason = f"saves {seconds_text(saves)} at the next refresh; {made}"
+    elif others + state.size > budget:
+        reason = f"would save {seconds_text(saves)}, but {state.size:,} bytes more do not fit the budget"
+    elif saves <= 0:
+        reason = "would save nothing at the next refresh"
+    else:
+        reason = f"would save {seconds_text(saves)}, and building it costs {seconds_text(state.build)}"
+    return Choice(group.key, group.label, keep, reason, state.size, saves, state.build)
+
+
+def _next_best(root: Root, candidates: list[Group], kept: frozenset[str], budget: float) -> str:
+    """The cheapest neighbour: one state more, one less, or nothing kept at all."""
+    found: list[tuple[float, str]] = []
+    for group in candidates:
+        other = kept ^ {group.key}
+        if sum(g.keepings[0].size for g in candidates if g.key in other) > max(budget, 0.0):
+            continue
+        word = "without" if group.key in kept else "with"
+        found.append((root.price(other), f"{word} {group.label[:80]}"))
+    if kept:
+        found.append((root.price(frozenset()), "with no state at all"))
+    if not found:
+        return ""
+    cost, text = min(found)
+    return f"{text}: {seconds_text(cost)} against {seconds_text(root.price(kept))}, building included"
+
+
+def seconds_text(seconds: float) -> str:
+    """A time that a person can read."""
+    return f"{seconds * 1000:.0f} ms" if abs(seconds) < 1 else f"{seconds:.1f} s"
