@@ -11,7 +11,7 @@ from slackwater.algebra.partials import MergePartials, partial_schema
 from slackwater.algebra.printer import node_key, tree_text
 from slackwater.delta.aggregate import keeps_partials
 from slackwater.delta.environment import Change, Environment, Purpose
-from slackwater.delta.rules import RESULT, full, result_delta
+from slackwater.delta.rules import RESULT, build_missing, full, result_delta
 from tests.property.plans import TABLES, histories, plans
 
 
@@ -36,7 +36,8 @@ class Refresher:
     def reference(self) -> Bag:
         return evaluate(self.plan, Catalogue({(t, ""): bag for t, bag in self.tables.items()}))
 
-    def refresh(self, changes: dict[str, Bag], wanted: frozenset[str], dropped: frozenset[str] = frozenset()) -> None:
+    def refresh(self, changes: dict[str, Bag], wanted: frozenset[str], dropped: frozenset[str] = frozenset(),
+                *, compare: bool = False) -> None:  # fmt: skip
         for key in dropped:
             self.states.pop(key, None)
         new = {t: bag + changes.get(t, Bag()) for t, bag in self.tables.items()}
@@ -52,7 +53,9 @@ class Refresher:
         weighted = {k: any(w < 0 for _, w in b.items()) or True for k, b in self.states.items()}
         env = Environment(counts, {k: not isinstance(self.nodes[k], n.Aggregate) and v for k, v in weighted.items()},
                           wanted, initial=initial)  # fmt: skip
-        root = full(self.plan, env, "new") if initial else result_delta(self.plan, env)
+        root = full(self.plan, env, "new") if initial else result_delta(self.plan, env, compare=compare)
+        if not initial:
+            build_missing(self.plan, env)
         produced: dict[str, Bag] = {}
         for step in env.steps:
             cat.inputs[step.name] = evaluate(step.rel, cat)
@@ -90,10 +93,12 @@ class Refresher:
 def test_any_changes_any_states(plan: n.Rel, history: list[dict[str, Bag]], data: st.DataObject) -> None:
     engine = Refresher(plan)
     keys = sorted(engine.nodes)
-    wanted = frozenset(data.draw(st.lists(st.sampled_from(keys), unique=True))) if keys else frozenset()
     for i, changes in enumerate(history):
+        wanted = frozenset(data.draw(st.lists(st.sampled_from(keys), unique=True))) if keys else frozenset()
         lost = frozenset(data.draw(st.lists(st.sampled_from(keys), max_size=1))) if i and keys else frozenset()
-        engine.refresh(changes, wanted, lost)
+        engine.refresh(changes, wanted, lost, compare=data.draw(st.booleans()))
+        if i:
+            assert set(engine.states) == wanted
         if data.draw(st.booleans()):
             engine.compact()
         assert engine.result == engine.reference(), tree_text(plan)

@@ -139,8 +139,11 @@ def _new_partials(node: Aggregate, key: str, env: Environment) -> tuple[Input | 
 def _full(node: Rel, key: str, env: Environment, at: str) -> Rel:
     if key in env.states:
         return _from_state(node, key, env, at)
-    built = _aggregate_full(node, key, env, at) if isinstance(node, Aggregate) else _plain_full(node, env, at)
-    if key in env.wanted and at == "new" and not isinstance(node, Aggregate):
+    latest = at == "new" or not (env.initial or env.touches(node))
+    if isinstance(node, Aggregate):
+        return _aggregate_full(node, key, env, at, latest)
+    built = _plain_full(node, env, at)
+    if key in env.wanted and latest:
         return env.add_step(f"state_{key}", built, Purpose.BUILD, key)
     return built
 
@@ -154,9 +157,9 @@ def _plain_full(node: Rel, env: Environment, at: str) -> Rel:
     return node.with_children(tuple(map(plain_bag, children)) if isinstance(node, TopK) else children)
 
 
-def _aggregate_full(node: Aggregate, key: str, env: Environment, at: str) -> Rel:
+def _aggregate_full(node: Aggregate, key: str, env: Environment, at: str, latest: bool) -> Rel:
     child = plain_bag(full(node.child, env, at))
-    if key in env.wanted and at == "new":
+    if key in env.wanted and latest:
         state = env.add_step(f"state_{key}", Partial(child, node), Purpose.BUILD, key)
         return Finish(state, node)
     return node.with_children((child,))
@@ -188,14 +191,25 @@ def difference(root: Rel, env: Environment) -> Rel:
     return Difference(full(root, env, "new"), Input(RESULT, root.schema, env.signed_result))
 
 
-def result_delta(root: Rel, env: Environment) -> Rel | None:
-    """D of a view's root.
+def has_delta(root: Rel) -> bool:
+    """Whether a view's change can be had from the delta of its plan.
 
     Ordered and opaque queries compare with the last result instead of redoing the old side. So do floating-point
     aggregates: a sum that is added up again in another order differs in its last digits, and would not be taken back.
     """
-    if isinstance(root, Opaque) or any(isinstance(node, TopK) or not repeatable(node) for node in root.walk()):
-        if not isinstance(root, Opaque) and not env.touches(root):
-            return None
-        return difference(root, env)
-    return delta(root, env)
+    return not isinstance(root, Opaque) and not any(isinstance(n, TopK) or not repeatable(n) for n in root.walk())
+
+
+def result_delta(root: Rel, env: Environment, *, compare: bool = False) -> Rel | None:
+    """The change of a view's result: D of its root, or the new result against the last one."""
+    if not isinstance(root, Opaque) and not env.touches(root):
+        return None
+    return difference(root, env) if compare or not has_delta(root) else delta(root, env)
+
+
+def build_missing(root: Rel, env: Environment) -> None:
+    """Build the states that are wanted next and that nothing has asked for so far."""
+    for node in root.walk():
+        key = node_key(node)
+        if key in env.wanted and key not in env.states:
+            full(node, env, "new")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from slackwater.algebra.nodes import Input, Opaque, Rel, Scan
 from slackwater.delta.environment import Change, Environment, Purpose, Step
-from slackwater.delta.rules import difference, full, result_delta
+from slackwater.delta.rules import build_missing, difference, full, result_delta
 from slackwater.execution.gathering import InputRows, gather_root, gather_steps
 from slackwater.execution.render import render
 
@@ -23,12 +23,14 @@ class Program:
         steps: relations that are computed once, in order.
         root: the full result (initial) or its change; None where nothing can change.
         reasons: why a node is redone, by its key.
+        origins: which node of the plan a relation of the program is the full output of, by the relation's identity.
     """
 
     mode: str
     steps: tuple[Step, ...]
     root: Rel | None
     reasons: Mapping[str, str] = field(default_factory=dict)
+    origins: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def scans(self) -> frozenset[tuple[str, str]]:
@@ -64,14 +66,17 @@ def compile_program(
     table_rows: Mapping[str, int] | None = None,
     *,
     signed_result: bool = False,
+    compare: bool = False,
 ) -> Program:
     """Compile a refresh from the plan, the states at hand, the states wanted next and what changed.
 
-    With `table_rows` at hand, small work is put in few tasks.
+    With `table_rows` at hand, small work is put in few tasks. With `compare` the change comes from comparing results.
     """
     if mode == INCREMENTAL:
         env = Environment(changes, states, wanted, rows=rows, signed_result=signed_result)
-        delta, steps = result_delta(plan, env), tuple(env.steps)
+        delta = result_delta(plan, env, compare=compare)
+        build_missing(plan, env)
+        steps = tuple(env.steps)
         if table_rows is not None:
             known = InputRows(table_rows, changes, rows)
             steps = gather_steps(steps, known)
@@ -79,4 +84,5 @@ def compile_program(
         return Program(mode, steps, delta, env.reasons)
     env = Environment({}, {}, wanted, initial=True, rows=rows, signed_result=signed_result)
     root = full(plan, env, "new") if mode == INITIAL else difference(plan, env)
-    return Program(mode, tuple(env.steps), root, env.reasons)
+    origins = {id(rel): key for (key, what), rel in env.memo.items() if what == "F.new"}
+    return Program(mode, tuple(env.steps), root, env.reasons, origins)
