@@ -19,7 +19,10 @@ from slackwater.algebra.serialize import to_json
 from slackwater.capture import Captured, capture
 from slackwater.capture.plans import TableShape
 from slackwater.errors import SlackwaterError, TableError, ViewError
+from slackwater.execution.calibration import CALIBRATED_FROM, calibrate, cluster_of
 from slackwater.execution.sessions import Sessions, active_session_kept, start_spark
+from slackwater.planning.rates import Rates
+from slackwater.planning.strategies import STRATEGIES
 from slackwater.settings import parse_bytes, pinned_settings
 from slackwater.storage.catalog import Catalog
 from slackwater.storage.database import sqlite_url
@@ -29,7 +32,6 @@ from slackwater.storage.records import TableRecord
 from slackwater.table import Table
 from slackwater.view import View
 
-STRATEGIES = ("auto", "rebatch")
 RESERVED = ("_w", "_n", "_d", "_file", "_pos", "_born", "_change_type", "_version", "_weight")
 
 
@@ -64,6 +66,7 @@ class Engine:
         self.lease: WriterLease | None = None
         self._lock = threading.RLock()
         self._views: dict[int, View] = {}
+        self._rates: Rates | None = None
         self._closed = False
         self._spark, self._own_spark, self._sessions = spark, False, None if spark is None else Sessions(spark)
         try:
@@ -127,6 +130,27 @@ class Engine:
             self._own_spark = SparkSession.getActiveSession() is None
             self._spark = start_spark()
         return self._spark
+
+    @property
+    def rates(self) -> Rates:
+        """What work costs on this Spark: as it was measured here, else the built-in numbers."""
+        if self._rates is None:
+            found = self.catalog.fact("rates")
+            self._rates = _stored_rates(found)
+        return self._rates
+
+    def calibrate(self) -> Rates:
+        """Measure what work costs on this Spark and remember it; takes some seconds."""
+        with self.writing() as lease:
+            self._rates = calibrate(self.sessions.get("delta", {}), self.path)
+            self.catalog.set_fact("rates", json.dumps(self._rates.to_dict()), lease)
+        return self._rates
+
+    def ensure_rates(self, rows: int) -> Rates:
+        """The rates to plan with: measured first, if there are rows enough to care and this cluster is a new one."""
+        if rows >= CALIBRATED_FROM and self.rates.cluster != cluster_of(self.spark):
+            return self.calibrate()
+        return self.rates
 
     @property
     def sessions(self) -> Sessions:
@@ -238,7 +262,8 @@ class Engine:
         Args:
             name: the view's name; tables and views share one namespace.
             query: SQL text, a DataFrame made from `Table.relation()`, or a function from the tables' relations to one.
-            strategy: "auto" keeps states within the budget; "rebatch" keeps none and recomputes.
+            strategy: "auto" keeps the states that pay, within the budget; "rebatch" keeps none and recomputes;
+                "incremental" keeps all that fits and recomputes only if it must; "recycler" keeps as a cache would.
             populate: compute the first result now.
         """
         if strategy not in STRATEGIES:
@@ -338,6 +363,15 @@ class Engine:
             ],
             "views": [v.status() for v in self.views()],
         }
+
+
+def _stored_rates(text: str | None) -> Rates:
+    """What the catalog remembers; numbers that cannot be read are as good as none."""
+    try:
+        found = json.loads(text) if text is not None else {}
+    except ValueError:
+        found = {}
+    return Rates.from_dict(found if isinstance(found, dict) else {})
 
 
 def _quoted(name: str) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -12,8 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType, _parse_datatype_string
 
 from slackwater.algebra.expressions import quote
-from slackwater.algebra.nodes import Aggregate, Opaque, Rel, Scan, TopK
-from slackwater.algebra.partials import partial_schema
+from slackwater.algebra.nodes import Opaque, Rel, Scan, TopK
 from slackwater.algebra.printer import node_key
 from slackwater.algebra.serialize import from_json
 from slackwater.errors import ViewError
@@ -25,7 +25,10 @@ from slackwater.execution.reports import Refresh, Report, Verification
 from slackwater.execution.saving import load_states, save_states
 from slackwater.execution.sessions import active_session_kept
 from slackwater.execution.states import State, release
+from slackwater.execution.what_if import WhatIf, what_if
+from slackwater.planning.cardinality import row_bytes
 from slackwater.planning.default_states import Choice
+from slackwater.planning.strategies import StatePlan
 from slackwater.storage.records import ViewRecord
 from slackwater.storage.relations import RelationReader
 from slackwater.table import change_feed
@@ -50,6 +53,9 @@ class View:
         self.shares: dict[str, float] = options.get("shares", {})
         self.choices = tuple(Choice(**c) for c in options.get("choices", ()))
         self._known_bytes: dict[str, int] = options.get("bytes", {})
+        self.observed: dict[str, float] = options.get("observed", {})
+        self.corrections: dict[str, float] = options.get("corrections", {})
+        self._planned: tuple[Any, StatePlan] | None = None
         self.plan: Rel = from_json(json.loads(record.plan_json))
         self.logical_plan: Rel = from_json(options["logical"]) if "logical" in options else self.plan
         self.states: dict[str, State] = {}
@@ -119,6 +125,11 @@ class View:
         self._check_alive()
         return Report(explaining.explain(self, with_sql=sql))
 
+    def what_if(self, *, budget: str | int | None = None, forecast: Mapping[str, float] | None = None) -> WhatIf:
+        """What would be kept, and what the next refresh would take, under another budget or forecast; runs nothing."""
+        self._check_alive()
+        return what_if(self, budget, forecast)
+
     def verify(self, *, examples: int = 10) -> Verification:
         """Compare the result with a recompute at the same version; tells which rows differ."""
         self._check_alive()
@@ -177,8 +188,9 @@ class View:
     def row_estimates(self) -> dict[str, int]:
         """Roughly how many rows each state has, from its bytes."""
         sizes = self.known_bytes()
-        widths = {node_key(n): _row_width(n) for n in self.plan.walk()}
-        return {key: max(1, size // widths[key]) for key, size in sizes.items() if key in widths}
+        widths = {node_key(n): row_bytes(n) for n in self.plan.walk()}
+        found = {key: max(1, size // widths[key]) for key, size in sizes.items() if key in widths}
+        return {**found, **{key: max(1, int(rows)) for key, rows in self.observed.items() if key in found}}
 
     def known_bytes(self) -> dict[str, int]:
         """The last measured bytes of each state, kept or dropped."""
@@ -201,9 +213,16 @@ class View:
         """The options as the catalog keeps them."""
         from slackwater.algebra.serialize import to_json
 
-        listed = [{"key": c.key, "label": c.label, "keep": c.keep, "reason": c.reason} for c in choices]
+        listed = [asdict(c) for c in choices]
         return {"strategy": self.strategy, "shares": self.shares, "choices": listed,
-                "bytes": {**self._known_bytes, **sizes}, "logical": to_json(self.logical_plan)}  # fmt: skip
+                "bytes": {**self._known_bytes, **sizes}, "logical": to_json(self.logical_plan),
+                "observed": self.observed, "corrections": self.corrections}  # fmt: skip
+
+    def planned_states(self, situation: Any, plan: Callable[[], StatePlan]) -> StatePlan:
+        """The choice of states in a situation; planned once while the situation lasts."""
+        if self._planned is None or self._planned[0] != situation:
+            self._planned = (situation, plan())
+        return self._planned[1]
 
     def adopt(self, version: int, states: dict[str, State], choices: tuple[Choice, ...], program: Program,
               sizes: Mapping[str, int]) -> None:  # fmt: skip
@@ -301,13 +320,6 @@ class History(list[dict[str, Any]]):
         return table_html(
             {name: [r[name] for r in self] for name in names} | {"seconds": [r["seconds"]["total"] for r in self]}
         )
-
-
-def _row_width(node: Rel) -> int:
-    """The bytes that Spark's row format takes, roughly."""
-    schema = partial_schema(node) if isinstance(node, Aggregate) else node.schema
-    wide = sum(16 for f in schema if f.dtype.startswith(("string", "decimal(2", "decimal(3", "struct", "array")))
-    return 40 + 8 * len(schema) + wide
 
 
 def _sort_column(name: str, descending: bool, nulls_first: bool) -> Any:

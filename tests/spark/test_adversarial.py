@@ -531,14 +531,15 @@ def test_any_budget_gives_the_same_result(tmp_path: Path, spark: SparkSession) -
         view = engine.create_view("totals", JOINED)
         assert view.refresh().mode == "none"
         kept = {}
-        for budget, change in ((0, 100), (700, 101), (10**9, 102), (0, 103), (10**9, 104)):
+        for budget, change in ((0, 100), (700, 101), (10**9, 102), (0, 103), (0, 104), (10**9, 105)):
             engine.budget = budget
             orders.upsert([(change, change % 6, Decimal(change), "open"), (change - 97, 1, Decimal(1), "closed")])
             customers.upsert([(change % 5, f"region {change % 3}")])
             report = settle(view, None)
             assert report.state_bytes <= budget, str(report)
             kept[change] = report.mode, bool(report.states)
-        assert kept[100] == kept[103] == ("recompute", False)
+        assert kept[100] == kept[104] == ("recompute", False)
+        assert kept[103] == ("incremental", False), "what is at hand serves once more, and is then given back"
         assert kept[102][1], "a large budget keeps states"
         assert "budget" in str(view.explain())
 

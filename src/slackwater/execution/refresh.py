@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JJavaError
@@ -25,9 +26,13 @@ from slackwater.execution.render import WEIGHT
 from slackwater.execution.reports import Refresh
 from slackwater.execution.runner import Bindings, Outcome, run
 from slackwater.execution.sampling import kept_shares
+from slackwater.execution.state_planning import Facts, Prices, expected_anyway, learned, plan_next, price_now
 from slackwater.execution.states import State, release, stored_bytes
-from slackwater.planning.default_states import Choice, choose_states
+from slackwater.planning.cardinality import Expected
+from slackwater.planning.costing import AtHand
+from slackwater.planning.default_states import Choice
 from slackwater.planning.join_order import order_joins
+from slackwater.planning.strategies import StatePlan, seconds_text
 from slackwater.storage.files import is_disk_full
 from slackwater.storage.records import SegmentRecord
 
@@ -89,6 +94,8 @@ class Refresher:
         self.before = view.version
         self.upto = self.engine.catalog.version()
         self.tables = {name: self._table(name) for name in view.tables}
+        self.prices: Prices | None = None
+        self.planned: StatePlan | None = None
 
     def _table(self, name: str) -> TableState:
         table = self.engine.table(name)
@@ -147,6 +154,16 @@ class Refresher:
             return RECOMPUTE, f"[{plan.code}] {plan.reason}"
         if self.view.strategy == "rebatch":
             return RECOMPUTE, "the strategy is rebatch"
+        self.prices = price_now(self.facts(), self.changes, frozenset(self.view.states))
+        if self.prices.quick or self.view.strategy == "incremental":
+            return self._plain_mode()
+        incremental, recompute = seconds_text(self.prices.incremental), seconds_text(self.prices.recompute)
+        if self.prices.recompute < self.prices.incremental:
+            return RECOMPUTE, f"a recompute should take {recompute}, an incremental refresh {incremental}"
+        return INCREMENTAL, f"it should take {incremental}, a recompute {recompute}"
+
+    def _plain_mode(self) -> tuple[str, str]:
+        """Where prices decide nothing: incremental, unless most rows are new or states are gone."""
         changed = sum(c.inserted + c.deleted for c in self.changes.values())
         present = sum(c.before for c in self.changes.values())
         if changed > LARGE_DELTA * present:
@@ -155,6 +172,13 @@ class Refresher:
         if missing:
             return RECOMPUTE, missing
         return INCREMENTAL, "the delta is small and the states are at hand"
+
+    def facts(self) -> Facts:
+        """What the planner must know."""
+        view = self.view
+        return Facts(view.plan, {t: s.rows for t, s in self.tables.items()}, view.observed, view.shares, self._unique,
+                     view.known_bytes(), self.engine.ensure_rates(sum(s.rows for s in self.tables.values())),
+                     view.corrections)  # fmt: skip
 
     def _missing_states(self) -> str:
         """Say which wanted state is not there; a refresh without it would cost more than a recompute."""
@@ -172,17 +196,15 @@ class Refresher:
         changed = sum(c.inserted + c.deleted for c in self.changes.values())
         small = "delta" if changed <= SMALL_DELTA else "large delta"
         spark = self.engine.sessions.get(small if mode == INCREMENTAL else "batch", view.settings)
-        shares: Mapping[str, float] = {}
         if mode != INCREMENTAL and not isinstance(view.plan, Opaque):
-            shares = self._plan_anew(self.engine.sessions.get("delta", view.settings))
-        choices = self._choices(shares) if with_states and view.strategy != "rebatch" else ()
+            view.shares = {**view.shares, **self._plan_anew(self.engine.sessions.get("delta", view.settings))}
+        self.planned = self._plan_states(mode) if with_states and not isinstance(view.plan, Opaque) else None
+        choices = self.planned.choices if self.planned is not None else ()
         wanted = frozenset(c.key for c in choices if c.keep)
-        if mode == INCREMENTAL:
-            wanted &= frozenset(view.states)
         weights = {key: state.weighted for key, state in view.states.items()} if mode == INCREMENTAL else {}
         sizes = {t: s.rows for t, s in self.tables.items()} if changed <= SMALL_DELTA else None
         program = compile_program(view.plan, mode, self.changes, weights, wanted, view.row_estimates(), sizes,
-                                  signed_result=view.result_is_signed())  # fmt: skip
+                                  signed_result=view.result_is_signed(), compare=self._compares())  # fmt: skip
         self.timer.phase("plan")
         outcome = run(program, spark, self._bindings(spark), self.engine.files, f"v{view.id}", view.result_schema)
         self.timer.phase("run")
@@ -208,13 +230,31 @@ class Refresher:
     def _unique(self, table: str) -> tuple[int, ...]:
         return self.tables[table].key
 
-    def _choices(self, shares: Mapping[str, float]) -> tuple[Choice, ...]:
-        known = self.view.known_bytes()
-        budget = max(self.engine.budget - self.engine.state_bytes(without=self.view.id), 0)
-        recorded = {**self.view.shares, **shares}
-        self.view.shares = dict(recorded)
-        return choose_states(self.view.plan, lambda t: not self.tables[t].complete,
-                             lambda n: recorded.get(node_key(n), 1.0), budget, known)  # fmt: skip
+    def _compares(self) -> bool:
+        return self.prices is not None and self.prices.compare and not self.prices.quick
+
+    def _plan_states(self, mode: str) -> StatePlan:
+        """The states for the next refresh, chosen before this one runs: it can build them in passing."""
+        view = self.view
+        states = frozenset(view.states) if mode == INCREMENTAL else frozenset()
+        budget = max(self.engine.budget - self.engine.state_bytes(without=view.id), 0)
+        expected = self.expected()
+        sizes = tuple(sorted((t, round(2 * math.log2(1 + e.rows)), round(4 * e.deletes)) for t, e in expected.items()))
+        return view.planned_states((mode, states, budget, sizes), lambda: plan_next(
+            self.facts(), view.strategy, budget, expected, AtHand(states, mode != INCREMENTAL, view.known_bytes())
+        ))  # fmt: skip
+
+    def expected(self) -> dict[str, Expected]:
+        """The next delta."""
+        rows = {t: s.rows for t, s in self.tables.items()}
+        return expected_anyway(rows, lambda t: not self.tables[t].complete)
+
+    def _predicted(self, mode: str) -> float:
+        """What this refresh should take, the states that it builds included."""
+        build = self.planned.build if self.planned is not None else 0.0
+        if self.prices is not None:
+            return (self.prices.incremental if mode == INCREMENTAL else self.prices.recompute) + build
+        return self.facts().corrected(mode, self.planned.nothing + build) if self.planned is not None else 0.0
 
     # --- inputs ----------------------------------------------------------------------------------
 
@@ -254,7 +294,7 @@ class Refresher:
         view, engine = self.view, self.engine
         inserted = sum(s.row_count for s in outcome.segments if s.sign > 0)
         deleted = sum(s.row_count for s in outcome.segments if s.sign < 0)
-        kept = outcome.states if mode != INCREMENTAL else {**view.states, **outcome.states}
+        kept = outcome.states if mode != INCREMENTAL else {**self._untouched_states(), **outcome.states}
         wanted = frozenset(c.key for c in choices if c.keep)
         kept = {key: state for key, state in kept.items() if key in wanted}
         stored = stored_bytes(engine.spark, {i for state in kept.values() for i in state.rdd_ids()})
@@ -263,12 +303,17 @@ class Refresher:
         rows_in = {t: c.inserted + c.deleted for t, c in self.changes.items()} or {
             t: s.rows for t, s in self.tables.items()
         }
+        predicted = self._predicted(mode)
+        seconds = self.timer.total()
+        view.observed = {**view.observed, **outcome.observed}
+        view.corrections = learned(view.corrections, mode, predicted, seconds["total"])
         try:
             with engine.catalog.commit("refresh", view.name, {"mode": mode}, engine.lease) as tx:
                 tx.add_segments(f"v{view.id}", outcome.segments)
                 report = Refresh(
-                    view.name, mode, self.before, tx.version, rows_in, inserted, deleted, self.timer.total(),
+                    view.name, mode, self.before, tx.version, rows_in, inserted, deleted, seconds,
                     {kept[k].label[:120]: sizes[k] for k in kept}, sum(sizes[k] for k in kept), engine.budget, reason,
+                    predicted, self.planned.next_best if self.planned is not None else "",
                 )  # fmt: skip
                 tx.update_view(view.id, version=tx.version, plan_json=json.dumps(to_json(view.plan)),
                                options_json=json.dumps(view.options_with(choices, sizes)))  # fmt: skip
@@ -284,6 +329,13 @@ class Refresher:
         self.timer.phase("compact")
         return _with_seconds(report, self.timer.total())
 
+    def _untouched_states(self) -> dict[str, State]:
+        """States that stay as they are: nothing below them changed. One that changed is there only as a new one."""
+        changed = frozenset(self.changes)
+        touched = {node_key(n) for n in self.view.plan.walk()
+                   if any(isinstance(x, Scan) and x.table in changed for x in n.walk())}  # fmt: skip
+        return {key: state for key, state in self.view.states.items() if key not in touched}
+
 
 def _with_seconds(report: Refresh, seconds: Mapping[str, float]) -> Refresh:
     values = report.to_dict() | {"seconds": seconds}
@@ -296,14 +348,15 @@ def _sizes(states: Mapping[str, State], stored: Mapping[int, int]) -> dict[str, 
 
 def _fit(states: dict[str, State], sizes: Mapping[str, int], choices: tuple[Choice, ...],
          budget: int) -> tuple[dict[str, State], tuple[Choice, ...]]:  # fmt: skip
-    """Drop the largest states until the measured bytes fit: an estimate that was too low is caught here."""
+    """Drop the states that save least for their bytes until what was measured fits: estimates can be too low."""
     kept, dropped = dict(states), set()
+    saves = {c.key: c.saves for c in choices}
     while kept and sum(sizes[k] for k in kept) > budget:
-        worst = max(kept, key=lambda k: (not kept[k].partial, sizes[k]))
+        worst = min(kept, key=lambda k: (saves.get(k, 0.0) / max(sizes[k], 1), k))
         dropped.add(worst)
         del kept[worst]
     marked = tuple(
-        Choice(c.key, c.label, False, f"{sizes[c.key]:,} bytes do not fit the budget of {budget:,}")
+        replace(c, keep=False, size=sizes[c.key], reason=f"{sizes[c.key]:,} bytes do not fit the budget of {budget:,}")
         if c.key in dropped
         else c
         for c in choices

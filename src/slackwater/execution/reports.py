@@ -27,6 +27,8 @@ class Refresh:
         state_bytes: all states of this view together.
         budget_bytes: what states may occupy.
         reason: why this mode.
+        predicted_seconds: what it should have taken, the states that it built included; 0 where nothing was predicted.
+        next_best: the best choice of states that was not taken, and its price.
     """
 
     view: str
@@ -41,6 +43,8 @@ class Refresh:
     state_bytes: int = 0
     budget_bytes: int = 0
     reason: str = ""
+    predicted_seconds: float = 0.0
+    next_best: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as they are kept in the history."""

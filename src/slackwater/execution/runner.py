@@ -18,6 +18,7 @@ from pyspark.sql.types import StructType
 
 from slackwater.algebra.nodes import Aggregate, Rel, TopK
 from slackwater.delta.environment import Purpose, Step
+from slackwater.execution.observing import join_rows, output_rows
 from slackwater.execution.program import INITIAL, Program
 from slackwater.execution.render import WEIGHT, render, table_view
 from slackwater.execution.states import State, StateSegment, checkpoint, release
@@ -42,7 +43,7 @@ class Outcome:
     segments: list[NewSegment] = field(default_factory=list)
     states: dict[str, State] = field(default_factory=dict)
     temporary: list[StateSegment] = field(default_factory=list)
-    rows_in: int = 0
+    observed: dict[str, float] = field(default_factory=dict)
 
     def discard(self, files: WarehouseFiles, keep: frozenset[int] = frozenset()) -> None:
         """Forget everything, as after a failure; rows that older states share stay."""
@@ -68,12 +69,14 @@ def run(program: Program, spark: SparkSession, bindings: Bindings, files: Wareho
     outcome = Outcome()
     try:
         _bind_inputs(program, spark, bindings)
-        pending = _bind_steps(program, spark, bindings, outcome)
+        executed: dict[str, DataFrame] = {}
+        pending = _bind_steps(program, spark, bindings, outcome, executed)
         if program.root is not None:
             frame = spark.sql(render(program.root))
             outcome.segments = _take(frame, program, files, owner, schema)
         for cut in pending:
             cut.write.format("noop").mode("overwrite").save()
+        outcome.observed = _observed(program, executed)
         crash_point("state.after_build")
     except BaseException:
         outcome.discard(files)
@@ -99,7 +102,22 @@ def _bind_inputs(program: Program, spark: SparkSession, bindings: Bindings) -> N
     _wait(made)
 
 
-def _bind_steps(program: Program, spark: SparkSession, bindings: Bindings, outcome: Outcome) -> list[DataFrame]:
+def _observed(program: Program, executed: Mapping[str, DataFrame]) -> dict[str, float]:
+    """Rows of the full outputs that the program made, by node."""
+    found: dict[str, float] = {}
+    for step in program.steps:
+        if step.purpose is not Purpose.BUILD:
+            continue
+        frame = executed[step.name]
+        found |= join_rows(frame, step.rel, program.origins)
+        rows = output_rows(frame)
+        if rows is not None:
+            found[step.key] = rows
+    return found
+
+
+def _bind_steps(program: Program, spark: SparkSession, bindings: Bindings, outcome: Outcome,
+                executed: dict[str, DataFrame]) -> list[DataFrame]:  # fmt: skip
     """Checkpoint each step, lazily: the job that reads it fills it. Gives the steps that nothing reads.
 
     A step waits for those it reads, and only for them: Spark plans one while the broadcasts of another run.
@@ -112,7 +130,8 @@ def _bind_steps(program: Program, spark: SparkSession, bindings: Bindings, outco
         for name in _names_read(step.rel):
             if name in made:
                 made[name].result()
-        cut, segment = checkpoint(spark.sql(render(step.rel)))
+        frame = executed[step.name] = spark.sql(render(step.rel))
+        cut, segment = checkpoint(frame)
         outcome.temporary.append(segment)
         cut.createOrReplaceTempView(step.name)
         return cut, segment

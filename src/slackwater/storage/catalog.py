@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
-from sqlalchemy import URL, Connection, Select, Table, func, insert, select, union
+from sqlalchemy import URL, Connection, Select, Table, delete, func, insert, select, union
 
 from slackwater.errors import CatalogError, TableError, ViewError
 from slackwater.storage import coverage, rows, schema
@@ -109,6 +109,12 @@ class Catalog:
         with self._writing(lease) as connection:
             return forget_segments(connection, ids)
 
+    def set_fact(self, key: str, value: str, lease: Fence | None = None) -> None:
+        """Remember something about the warehouse as a whole; this makes no version."""
+        with self._writing(lease) as connection:
+            connection.execute(delete(schema.meta).where(schema.meta.c.key == f"fact.{key}"))
+            connection.execute(insert(schema.meta).values(key=f"fact.{key}", value=value))
+
     @contextmanager
     def _writing(self, lease: Fence | None) -> Iterator[Connection]:
         with self.database.write() as connection:
@@ -123,6 +129,12 @@ class Catalog:
         """Give the last version; 0 for an empty warehouse."""
         with self.database.read() as connection:
             return _version(connection)
+
+    def fact(self, key: str) -> str | None:
+        """What was remembered about the warehouse under a key."""
+        with self.database.read() as connection:
+            found = connection.scalar(select(schema.meta.c.value).where(schema.meta.c.key == f"fact.{key}"))
+            return None if found is None else str(found)
 
     def commits(self, limit: int | None = None) -> tuple[CommitRecord, ...]:
         """List the versions, the newest first."""

@@ -1,0 +1,124 @@
+"""What a refresh asks the planner: is a delta or a recompute cheaper now, and which states should the next one find."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from slackwater.algebra.nodes import Rel
+from slackwater.delta.environment import Change
+from slackwater.delta.rules import has_delta
+from slackwater.planning.cardinality import Cardinalities, Expected
+from slackwater.planning.costing import AtHand, Pricing
+from slackwater.planning.memo import Demand
+from slackwater.planning.rates import Rates
+from slackwater.planning.state_choice import Root
+from slackwater.planning.strategies import StatePlan, plan_states
+
+QUICK = 0.12
+"""Where reading everything takes less than this, the fixed price of queries hides all else: prices decide nothing."""
+
+LEARNING = 0.3
+"""How much of an error the next prediction takes into account."""
+
+NEXT_SHARE = 0.01
+"""With no forecast at all, this share of each table that can still change is expected to change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of a view's plan and tables.
+
+    Attributes:
+        plan: the view's plan.
+        table_rows: rows of each table now.
+        observed: rows of nodes as jobs counted them.
+        shares: what filtered scans keep.
+        unique: the key of each table, by column positions.
+        sizes: measured bytes of states.
+        rates: what work costs here.
+        corrections: actual over predicted seconds, by mode, learned from earlier refreshes.
+    """
+
+    plan: Rel
+    table_rows: Mapping[str, int]
+    observed: Mapping[str, float]
+    shares: Mapping[str, float]
+    unique: Callable[[str], tuple[int, ...]]
+    sizes: Mapping[str, int]
+    rates: Rates
+    corrections: Mapping[str, float] = field(default_factory=dict)
+
+    def root(self, expected: Mapping[str, Expected], at_hand: AtHand) -> Root:
+        """The plan in the memo, priced for a delta."""
+        cards = Cardinalities({t: float(n) for t, n in self.table_rows.items()}, expected, self.observed, self.shares,
+                              self.unique)  # fmt: skip
+        return Pricing(cards, self.rates, at_hand).root(self.plan, by_delta=has_delta(self.plan))
+
+    def corrected(self, mode: str, seconds: float) -> float:
+        """A price after what earlier refreshes taught."""
+        return seconds * self.corrections.get(mode, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """What a refresh would take now.
+
+    Attributes:
+        incremental: with the states at hand.
+        recompute: from the tables alone.
+        compare: the incremental way compares full results instead of following the delta.
+        quick: so little data that the prices say nothing.
+    """
+
+    incremental: float
+    recompute: float
+    compare: bool
+    quick: bool
+
+
+def price_now(facts: Facts, changes: Mapping[str, Change], states: frozenset[str]) -> Prices:
+    """Price both ways for the delta that is there."""
+    expected = {
+        t: Expected(float(c.inserted + c.deleted), c.deleted / max(c.inserted + c.deleted, 1))
+        for t, c in changes.items()
+    }
+    at_hand = AtHand(states, everything=False, sizes=facts.sizes)
+    root = facts.root(expected, at_hand)
+    incremental = root.price(states, building=False)
+    compared = [(d, extra) for d, extra in root.demands if d is Demand.NEW]
+    recompute = Root(root.group, tuple(compared)).price(frozenset(), building=False)
+    fixed = facts.rates.refresh + facts.rates.step
+    return Prices(
+        facts.corrected("incremental", incremental),
+        facts.corrected("recompute", recompute),
+        root.demand(states) is Demand.NEW,
+        recompute - fixed < QUICK,
+    )
+
+
+def plan_next(facts: Facts, strategy: str, budget: int, expected: Mapping[str, Expected], at_hand: AtHand) -> StatePlan:
+    """Choose the states that the next refresh should find.
+
+    Where all the data is read in no time a price has no meaning, and `auto` keeps what a growing table will need.
+    """
+    root = facts.root(expected, at_hand)
+    if strategy == "auto":
+        recompute = root.price(frozenset(), building=False)
+        if recompute - facts.rates.refresh - facts.rates.step < QUICK:
+            strategy = "incremental"
+    return plan_states(root, strategy, budget)
+
+
+def expected_anyway(table_rows: Mapping[str, int], can_change: Callable[[str], bool]) -> dict[str, Expected]:
+    """A delta to plan for where nothing is forecast: a small share of every table that can still change."""
+    return {t: Expected(max(1.0, NEXT_SHARE * n)) for t, n in table_rows.items() if can_change(t)}
+
+
+def learned(corrections: Mapping[str, float], mode: str, predicted: float, actual: float) -> dict[str, float]:
+    """The corrections after one more refresh; a wild outlier moves them only so far."""
+    if predicted <= 0 or actual <= 0:
+        return dict(corrections)
+    before = corrections.get(mode, 1.0)
+    error = min(max(actual / predicted, 0.1), 10.0)
+    return {**corrections, mode: min(max(before * error**LEARNING, 0.02), 50.0)}
