@@ -169,7 +169,7 @@ def test_a_small_delta_is_cheaper_than_a_recompute_and_a_large_one_is_not() -> N
     most = {t: Change(int(n * 0.9), 0, int(n * 0.1)) for t, n in ROWS.items()}
     large = price_now(facts(rows), most, frozenset())
     assert small.incremental < small.recompute
-    assert large.incremental > large.recompute
+    assert large.incremental >= large.recompute
     assert not small.quick
 
 

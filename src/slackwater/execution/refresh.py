@@ -158,7 +158,7 @@ class Refresher:
         if self.prices.quick or self.view.strategy == "incremental":
             return self._plain_mode()
         incremental, recompute = seconds_text(self.prices.incremental), seconds_text(self.prices.recompute)
-        if self.prices.recompute < self.prices.incremental:
+        if self.prices.recompute <= self.prices.incremental:
             return RECOMPUTE, f"a recompute should take {recompute}, an incremental refresh {incremental}"
         return INCREMENTAL, f"it should take {incremental}, a recompute {recompute}"
 
