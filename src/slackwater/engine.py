@@ -343,6 +343,10 @@ class Engine:
         """What the states of all views occupy now."""
         return sum(v.state_bytes() for i, v in self._views.items() if i != without)
 
+    def loaded_views(self) -> list[View]:
+        """The views that this process has used so far: only they can hold states."""
+        return list(self._views.values())
+
     def status(self) -> dict[str, Any]:
         """What is there: tables with rows, views with the version they stand at, bytes of state and the budget."""
         version = self.catalog.version()

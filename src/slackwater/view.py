@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -244,6 +244,12 @@ class View:
         release(s for state in self.states.values() for s in state.segments)
         self.states = {}
 
+    def give_back(self, keys: frozenset[str], reason: str) -> None:
+        """Release some states; the next refresh does without them or builds them anew."""
+        release(s for key in keys if key in self.states for s in self.states[key].segments)
+        self.states = {key: state for key, state in self.states.items() if key not in keys}
+        self.choices = tuple(replace(c, keep=False, reason=reason) if c.key in keys else c for c in self.choices)
+
     def _load_states(self) -> None:
         if not self._loaded:
             self._loaded = True
@@ -309,7 +315,8 @@ class History(list[dict[str, Any]]):
             when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(r["at"]))
             lines.append(
                 f"  {when}  {r['from_version']:>5} → {r['to_version']:<5} {r['mode']:<12}"
-                f" {r['seconds']['total']:8.3f} s  +{r['rows_inserted']:,} −{r['rows_deleted']:,}  {r['reason']}"
+                f" {r['seconds']['total']:8.3f} s ({r.get('predicted_seconds', 0.0):.3f} s predicted)"
+                f"  +{r['rows_inserted']:,} −{r['rows_deleted']:,}  {r['reason']}"
             )
         return "\n".join(lines)
 

@@ -21,6 +21,9 @@ def explain(view: View, *, with_sql: bool) -> str:
     sizes = view.known_bytes()
     lines = [f"view {view.name} at version {view.version}, strategy {view.strategy}"]
     lines.append(f"states {show_bytes(view.state_bytes())} of a budget of {show_bytes(view.engine.budget)}")
+    last = view.history(1)
+    if last and last[0].get("next_best"):
+        lines.append(f"next best choice of states: {last[0]['next_best']}")
     lines.append("")
     _tree(view, view.plan, 0, lines, choices, sizes)
     if with_sql:
@@ -39,7 +42,8 @@ def _tree(
         lines.append("  " * depth + f"    ↻ recomputed at each refresh: [{node.code}] {node.reason}")
     elif choice is not None:
         kept = key in view.kept
-        mark = f"■ kept {show_bytes(sizes.get(key, 0))}" if kept else "□ not kept"
+        size = sizes.get(key, 0) if kept else choice.size
+        mark = f"■ kept {show_bytes(size)}" if kept else f"□ not kept{f' (about {show_bytes(size)})' if size else ''}"
         lines.append("  " * depth + f"    {mark}: {choice.reason}")
     reasons = view.last_program.reasons if view.last_program is not None else {}
     if key in reasons:

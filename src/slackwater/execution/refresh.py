@@ -26,7 +26,16 @@ from slackwater.execution.render import WEIGHT
 from slackwater.execution.reports import Refresh
 from slackwater.execution.runner import Bindings, Outcome, run
 from slackwater.execution.sampling import kept_shares
-from slackwater.execution.state_planning import Facts, Prices, expected_anyway, learned, plan_next, price_now
+from slackwater.execution.sharing import make_room
+from slackwater.execution.state_planning import (
+    Facts,
+    Prices,
+    expected_anyway,
+    learned,
+    next_stairs,
+    plan_next,
+    price_now,
+)
 from slackwater.execution.states import State, release, stored_bytes
 from slackwater.planning.cardinality import Expected
 from slackwater.planning.costing import AtHand
@@ -237,11 +246,16 @@ class Refresher:
         """The states for the next refresh, chosen before this one runs: it can build them in passing."""
         view = self.view
         states = frozenset(view.states) if mode == INCREMENTAL else frozenset()
-        budget = max(self.engine.budget - self.engine.state_bytes(without=view.id), 0)
         expected = self.expected()
+        at_hand = AtHand(states, mode != INCREMENTAL, view.known_bytes())
+        if view.strategy == "auto" and self.engine.state_bytes(without=view.id):
+            own = next_stairs(self.facts(), expected, at_hand, self.engine.budget)
+            if own is not None:
+                make_room(self, own)
+        budget = max(self.engine.budget - self.engine.state_bytes(without=view.id), 0)
         sizes = tuple(sorted((t, round(2 * math.log2(1 + e.rows)), round(4 * e.deletes)) for t, e in expected.items()))
         return view.planned_states((mode, states, budget, sizes), lambda: plan_next(
-            self.facts(), view.strategy, budget, expected, AtHand(states, mode != INCREMENTAL, view.known_bytes())
+            self.facts(), view.strategy, budget, expected, at_hand
         ))  # fmt: skip
 
     def expected(self) -> dict[str, Expected]:

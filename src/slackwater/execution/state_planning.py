@@ -12,6 +12,7 @@ from slackwater.planning.cardinality import Cardinalities, Expected
 from slackwater.planning.costing import AtHand, Pricing
 from slackwater.planning.memo import Demand
 from slackwater.planning.rates import Rates
+from slackwater.planning.staircase import Staircase
 from slackwater.planning.state_choice import Root
 from slackwater.planning.strategies import StatePlan, plan_states
 
@@ -108,6 +109,14 @@ def plan_next(facts: Facts, strategy: str, budget: int, expected: Mapping[str, E
         if recompute - facts.rates.refresh - facts.rates.step < QUICK:
             strategy = "incremental"
     return plan_states(root, strategy, budget)
+
+
+def next_stairs(facts: Facts, expected: Mapping[str, Expected], at_hand: AtHand, limit: int) -> Staircase | None:
+    """What the next refresh costs for every number of bytes; None where prices say nothing."""
+    root = facts.root(expected, at_hand)
+    if root.price(frozenset(), building=False) - facts.rates.refresh - facts.rates.step < QUICK:
+        return None
+    return root.stairs(limit)
 
 
 def expected_anyway(table_rows: Mapping[str, int], can_change: Callable[[str], bool]) -> dict[str, Expected]:

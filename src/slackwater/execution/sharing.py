@@ -1,0 +1,45 @@
+"""Moves memory between views: a view whose states would save more takes the place of states that save less.
+
+States are soft, so what another view gives back costs it time at its next refresh and nothing else. Nothing moves while
+everything fits.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from slackwater.algebra.nodes import Opaque
+from slackwater.execution.state_planning import next_stairs
+from slackwater.planning.costing import AtHand
+from slackwater.planning.division import divide
+from slackwater.planning.staircase import Staircase
+
+if TYPE_CHECKING:
+    from slackwater.execution.refresh import Refresher
+
+
+def make_room(refresher: Refresher, own: Staircase) -> None:
+    """Divide the budget anew if the view wants more than is free; other views give back what no longer pays."""
+    from slackwater.execution.refresh import Refresher
+
+    view, engine = refresher.view, refresher.engine
+    free = engine.budget - engine.state_bytes(without=view.id)
+    wanted = own.at(engine.budget)
+    others = [v for v in engine.loaded_views() if v.id != view.id and v.states and v.strategy == "auto"
+              and not isinstance(v.plan, Opaque)]  # fmt: skip
+    if not others or wanted is None or wanted.bytes <= free:
+        return
+    stairs = {str(view.id): own}
+    for other in others:
+        theirs = Refresher(other)
+        at_hand = AtHand(frozenset(other.states), everything=False, sizes=other.known_bytes())
+        found = next_stairs(theirs.facts(), theirs.expected(), at_hand, engine.budget)
+        if found is not None:
+            stairs[str(other.id)] = found
+    counted = {view.id} | {v.id for v in others if str(v.id) in stairs}
+    fixed = sum(v.state_bytes() for v in engine.loaded_views() if v.id not in counted)
+    shares = divide(stairs, engine.budget - fixed)
+    for other in others:
+        share = shares.get(str(other.id))
+        if share is not None:
+            other.give_back(frozenset(other.states) - share.states, f"its memory saves more in {view.name}")
