@@ -57,6 +57,17 @@ def tpch(sf: float, queries: str, repeats: int, place: Path | None, json_only: b
 
 
 @bench.command(epilog=EXIT_CODES)
+@click.option("--output", "place", type=click.Path(file_okay=False, path_type=Path), help="Where reports are written.")
+@JSON
+def planning(place: Path | None, json_only: bool) -> None:
+    """Choose states for joins of up to 32 tables: how long planning takes. Starts no Spark."""
+    with Output(json_only) as output, reported(output):
+        from slackwater.bench.planning import command
+
+        output.document(command(output=place, json_only=json_only))
+
+
+@bench.command(epilog=EXIT_CODES)
 @click.option("--refreshes", type=click.IntRange(60), default=200, show_default=True, help="How many refreshes.")
 @click.option("--rows", type=click.IntRange(1), default=100, show_default=True, help="Rows in each delta.")
 @click.option("--output", "place", type=click.Path(file_okay=False, path_type=Path), help="Where reports are written.")

@@ -121,12 +121,15 @@ def worth_a_state(node: Rel) -> bool:
 
 def _asked(ways: Ways, pricing: Pricing, node: Rel) -> Ways:
     """The ways, with demands on inputs that do not change reduced to what they come to."""
+    found: dict[Demand, tuple[Way, ...]] = {}
 
     def reduced(demand: Demand) -> tuple[Way, ...]:
-        return tuple(
-            Way(w.seconds, tuple(pricing.asks(c, d) for c, d in zip(node.children, w.demands, strict=True)))
-            for w in ways(demand)
-        )
+        if demand not in found:
+            found[demand] = tuple(
+                Way(w.seconds, tuple(pricing.asks(c, d) for c, d in zip(node.children, w.demands, strict=True)))
+                for w in ways(demand)
+            )
+        return found[demand]
 
     return reduced
 

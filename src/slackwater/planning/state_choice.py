@@ -46,22 +46,44 @@ class StateChoice:
         return total
 
 
+@dataclass(slots=True)
+class Pricer:
+    """Prices given sets of states; what two sets have in common is priced once."""
+
+    _found: dict[tuple[str, Demand, frozenset[str], bool], float] = field(default_factory=dict)
+    _states: dict[str, frozenset[str]] = field(default_factory=dict)
+
+    def price(self, group: Group, demand: Demand, kept: frozenset[str], *, building: bool = True) -> float:
+        """The least seconds to answer a demand with exactly these states; a state that serves nothing costs nothing."""
+        if demand is Demand.NOTHING:
+            return 0.0
+        slot = (group.key, demand, kept & self._below(group), building)
+        if slot not in self._found:
+            self._found[slot] = self._price(group, demand, slot[2], building)
+        return self._found[slot]
+
+    def _price(self, group: Group, demand: Demand, kept: frozenset[str], building: bool) -> float:
+        found = next((k for k in group.keepings if k.key in kept), None)
+        ways = group.ways(demand) if found is None else found.ways(demand)
+        extra = found.build if found is not None and building else 0.0
+
+        def cost(way: Way) -> float:
+            below = zip(group.inputs, way.demands, strict=True)
+            return way.seconds + sum(self.price(g, d, kept, building=building) for g, d in below)
+
+        return extra + min((cost(way) for way in ways), default=math.inf)
+
+    def _below(self, group: Group) -> frozenset[str]:
+        """The states that a group and all below it can have."""
+        if group.key not in self._states:
+            own = frozenset(k.key for k in group.keepings)
+            self._states[group.key] = own.union(*(self._below(g) for g in group.inputs))
+        return self._states[group.key]
+
+
 def price(group: Group, demand: Demand, kept: frozenset[str], *, building: bool = True) -> float:
-    """The least seconds to answer a demand with exactly these states.
-
-    Infinite where a way needs a state that is not among them. States that serve nothing cost nothing here.
-    """
-    if demand is Demand.NOTHING:
-        return 0.0
-    found = next((k for k in group.keepings if k.key in kept), None)
-    ways = group.ways(demand) if found is None else found.ways(demand)
-    extra = found.build if found is not None and building else 0.0
-
-    def cost(way: Way) -> float:
-        below = (price(g, d, kept, building=building) for g, d in zip(group.inputs, way.demands, strict=True))
-        return way.seconds + sum(below)
-
-    return extra + min((cost(way) for way in ways), default=math.inf)
+    """The least seconds to answer a demand with exactly these states."""
+    return Pricer().price(group, demand, kept, building=building)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +93,7 @@ class Root:
     group: Group
     demands: tuple[tuple[Demand, float], ...]
     """What to ask of the plan's root, and what it costs on top of the answer."""
+    pricer: Pricer = field(default_factory=Pricer, compare=False, repr=False)
 
     def stairs(self, limit: float = math.inf) -> Staircase:
         """The least seconds of a refresh for every number of bytes."""
@@ -79,11 +102,11 @@ class Root:
 
     def price(self, kept: frozenset[str], *, building: bool = True) -> float:
         """The least seconds of a refresh with exactly these states."""
-        return min(price(self.group, d, kept, building=building) + extra for d, extra in self.demands)
+        return min(self.pricer.price(self.group, d, kept, building=building) + extra for d, extra in self.demands)
 
     def demand(self, kept: frozenset[str]) -> Demand:
         """Which of the demands is the cheaper with these states."""
-        return min(self.demands, key=lambda x: price(self.group, x[0], kept, building=False) + x[1])[0]
+        return min(self.demands, key=lambda x: self.pricer.price(self.group, x[0], kept, building=False) + x[1])[0]
 
 
 def choose(root: Root, budget: float) -> Point:

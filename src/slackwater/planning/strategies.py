@@ -50,8 +50,8 @@ def plan_states(root: Root, strategy: str, budget: float) -> StatePlan:
     kept = _SELECT[strategy](root, candidates, max(budget, 0.0))
     with_building = root.price(kept)
     seconds = root.price(kept, building=False)
-    choices = tuple(_choice(root, g, kept, budget) for g in candidates)
     size = sum(g.keepings[0].size for g in candidates if g.key in kept)
+    choices = tuple(_choice(root, g, kept, budget - size) for g in candidates)
     return StatePlan(choices, seconds, with_building - seconds, size, root.price(frozenset(), building=False),
                      _next_best(root, candidates, kept, budget))  # fmt: skip
 
@@ -116,17 +116,16 @@ _SELECT: dict[str, Callable[[Root, list[Group], float], frozenset[str]]] = {
 # --- the reasons -----------------------------------------------------------------------------------------------------
 
 
-def _choice(root: Root, group: Group, kept: frozenset[str], budget: float) -> Choice:
+def _choice(root: Root, group: Group, kept: frozenset[str], left: float) -> Choice:
     """What one state saves with all the others as they are."""
     (state, *_) = group.keepings
     keep = group.key in kept
     with_it, without = root.price(kept | {group.key}, building=False), root.price(kept - {group.key}, building=False)
     saves = without - with_it
-    others = sum(g.keepings[0].size for g in _once(root.group.walk()) if g.keepings and g.key in kept - {group.key})
     if keep:
         made = "it is there" if not state.build else f"building it costs {seconds_text(state.build)}"
         reason = f"saves {seconds_text(saves)} at the next refresh; {made}"
-    elif others + state.size > budget:
+    elif state.size > left:
         reason = f"would save {seconds_text(saves)}, but {state.size:,} bytes more do not fit the budget"
     elif saves <= 0:
         reason = "would save nothing at the next refresh"
@@ -138,9 +137,10 @@ def _choice(root: Root, group: Group, kept: frozenset[str], budget: float) -> Ch
 def _next_best(root: Root, candidates: list[Group], kept: frozenset[str], budget: float) -> str:
     """The cheapest neighbour: one state more, one less, or nothing kept at all."""
     found: list[tuple[float, str]] = []
+    left = budget - sum(g.keepings[0].size for g in candidates if g.key in kept)
     for group in candidates:
         other = kept ^ {group.key}
-        if sum(g.keepings[0].size for g in candidates if g.key in other) > max(budget, 0.0):
+        if group.key not in kept and group.keepings[0].size > left:
             continue
         word = "without" if group.key in kept else "with"
         found.append((root.price(other), f"{word} {group.label[:80]}"))
