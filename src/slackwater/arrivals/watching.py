@@ -1,0 +1,49 @@
+"""Where a view stands, read from the catalog alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from slackwater.arrivals.clock import read
+from slackwater.arrivals.situation import Situation
+from slackwater.storage.records import RefreshRecord
+
+if TYPE_CHECKING:
+    from slackwater.view import View
+
+RECENT = 8
+"""How many refreshes tell how long the next one takes."""
+
+
+def watch(view: View, next_look: float = 0.0) -> Situation:
+    """Where a view stands now.
+
+    Args:
+        view: the view.
+        next_look: seconds until somebody looks again.
+    """
+    catalog = view.engine.catalog
+    tables = [catalog.table(name) for name in view.tables]
+    upto = catalog.version()
+    pending = [s for table in tables for s in catalog.segments_between(table.owner, view.version, upto)]
+    if not view.version:
+        # The first result is owed from the beginning, even over empty tables.
+        oldest = catalog.commit_time(catalog.view_by_id(view.id).created_version)
+    else:
+        oldest = catalog.commit_time(min(s.first_version for s in pending)) if pending else None
+    refreshes = catalog.refreshes(view.id, RECENT)
+    return Situation(
+        now=read(view.engine.clock),
+        last_refresh=refreshes[0].at if refreshes else None,
+        pending_rows=sum(s.row_count for s in pending),
+        oldest_pending=oldest,
+        complete=all(table.complete for table in tables),
+        durations=_durations(refreshes),
+        next_look=next_look,
+    )
+
+
+def _durations(refreshes: tuple[RefreshRecord, ...]) -> tuple[float, ...]:
+    """Seconds of recent refreshes; the first result, which reads everything, counts only while there is no other."""
+    later = tuple(r.seconds for r in refreshes if r.report["mode"] != "initial")
+    return later or tuple(r.seconds for r in refreshes)
