@@ -64,6 +64,7 @@ class Engine:
         clock: Clock | None = None,
     ) -> None:
         self.clock: Clock = clock if clock is not None else SystemClock()
+        read(self.clock)  # refuses what is no clock before anything is made
         self.budget = parse_bytes(memory_budget)
         self.path = Path(path).absolute()
         self.read_only, self._save_states = read_only, save_states

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -211,6 +213,12 @@ def test_a_clock_that_jitters_never_refreshes_more_than_once_for_each_jump() -> 
     assert jumps == 20
     assert refreshes <= jumps + 2000 // 60 + 1
     assert refreshes >= 2000 // 200
+
+
+def test_what_is_no_clock_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    refused("CLOCK_INVALID", read, datetime.now)
+    refused("CLOCK_INVALID", lambda: sw.Engine(tmp_path / "wh", clock=time.time))  # type: ignore[arg-type]
+    assert not (tmp_path / "wh").exists()
 
 
 @pytest.mark.parametrize("shown", [math.nan, math.inf, -1.0, 1e300, "12:00", None, True])

@@ -61,7 +61,9 @@ class ManualClock:
 
 
 def read(clock: Clock) -> float:
-    """The time that a clock shows; refuses what is no time."""
+    """The time that a clock shows; refuses what is no clock, and what is no time."""
+    if not callable(getattr(clock, "now", None)):
+        raise SlackwaterError("CLOCK_INVALID", f"a {type(clock).__name__} is no clock", "give an object with now()")
     return _checked(clock.now())
 
 

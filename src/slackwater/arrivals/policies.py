@@ -96,7 +96,8 @@ class OnArrival(Policy):
     """Due as soon as anything has arrived."""
 
     def _due_at(self, situation: Situation, oldest: float) -> tuple[float | None, str]:
-        return min(oldest, situation.now), f"{situation.pending_rows:,} rows have arrived"
+        count = situation.pending_rows
+        return min(oldest, situation.now), "a row has arrived" if count == 1 else f"{count:,} rows have arrived"
 
     def __str__(self) -> str:
         return "on_arrival"

@@ -14,7 +14,7 @@ from slackwater.arrivals.clock import read
 from slackwater.arrivals.durations import parse_duration
 from slackwater.arrivals.ticks import Failure, Tick
 from slackwater.arrivals.timing import Beats
-from slackwater.arrivals.watching import watch
+from slackwater.arrivals.watching import Lookout
 from slackwater.errors import SlackwaterError
 from slackwater.sources.landing import KIND, LandingDirectory
 
@@ -63,6 +63,7 @@ class Scheduler:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._ticking, self._starting = threading.RLock(), threading.Lock()
+        self._lookout = Lookout(engine)
         self._setbacks: dict[tuple[str, int], Setback] = {}
         self._beats: Beats | None = None
 
@@ -79,7 +80,7 @@ class Scheduler:
                 if self._stopping:
                     break
                 report = self._attempt(tick, ("view", view.id), view.name, view.version, view.refresh)
-                if report is not None:
+                if report is not None and report.mode != "none":  # somebody else may have been first
                     tick.append(report)
                     tick.reasons[view.name] = reason
             return tick
@@ -100,7 +101,7 @@ class Scheduler:
     def _due_views(self, tick: Tick, next_look: float) -> list[tuple[View, str]]:
         """The due views, those first that have been due for longest."""
         found = []
-        for record in self._engine.catalog.views():
+        for record in self._lookout.views():
             judge = partial(self._judge, record.name, next_look)
             judged = self._attempt(tick, ("policy", record.id), record.name, record.version, judge)
             if judged is not None and judged[1].due:
@@ -110,7 +111,7 @@ class Scheduler:
 
     def _judge(self, name: str, next_look: float) -> tuple[View, Verdict]:
         view = self._engine.view(name)
-        return view, view.policy.judge(watch(view, next_look))
+        return view, view.policy.judge(self._lookout.situation(view, next_look))
 
     def _attempt(self, tick: Tick, key: tuple[str, int], name: str, version: int, action: Callable[[], T]) -> T | None:
         """Do something unless it failed a short while ago; a failure is put on the tick's record."""
@@ -162,29 +163,35 @@ class Scheduler:
         try:
             with beats:
                 while beats.wait():
-                    self._beat(beats, interval, until_complete, on_tick)
+                    if not self._beat(beats, interval, until_complete, on_tick):
+                        break
         except KeyboardInterrupt:
             _log.info("interrupted")
-        except SlackwaterError as error:
-            if not (error.code == "ENGINE_CLOSED" and beats.ended):  # closing the engine ends its run
-                raise
         finally:
             self._beats = None
 
     def _beat(
         self, beats: Beats, interval: float, until_complete: bool, on_tick: Callable[[Tick], None] | None
-    ) -> None:
-        tick = self.tick(interval)
-        if on_tick is not None:
-            on_tick(tick)
-        if until_complete and not beats.ended and self._finished():
-            beats.end()
+    ) -> bool:
+        """One tick; gives whether to go on."""
+        try:
+            tick = self.tick(interval)
+            if on_tick is not None:
+                on_tick(tick)
+            with self._ticking:
+                return not (beats.ended or (until_complete and self._finished()))
+        except SlackwaterError as error:
+            if error.code == "ENGINE_CLOSED" and beats.ended:  # closing the engine ends its run
+                return False
+            if error.code in GONE:
+                return True
+            raise
 
     def _finished(self) -> bool:
         """Whether nothing more will arrive and all that is kept fresh is fresh; a view that cannot be is an error."""
         stale = []
-        for view in self._engine.views():
-            situation = watch(view)
+        for view in (self._engine.view(record.name) for record in self._lookout.views()):
+            situation = self._lookout.situation(view)
             if not situation.complete:
                 return False
             if view.policy.can_fire and situation.oldest_pending is not None:

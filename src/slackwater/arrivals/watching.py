@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from slackwater.arrivals.clock import read
@@ -9,6 +10,8 @@ from slackwater.arrivals.situation import Situation
 from slackwater.storage.records import RefreshRecord
 
 if TYPE_CHECKING:
+    from slackwater.engine import Engine
+    from slackwater.storage.records import ViewRecord
     from slackwater.view import View
 
 RECENT = 8
@@ -41,6 +44,34 @@ def watch(view: View, next_look: float = 0.0) -> Situation:
         durations=_durations(refreshes),
         next_look=next_look,
     )
+
+
+class Lookout:
+    """The situations of all views, read again only after a commit: a look at an idle warehouse is one small query."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._version: int | None = None
+        self._views: tuple[ViewRecord, ...] = ()
+        self._situations: dict[int, Situation] = {}
+
+    def views(self) -> tuple[ViewRecord, ...]:
+        """The views there are."""
+        self._catch_up()
+        return self._views
+
+    def situation(self, view: View, next_look: float = 0.0) -> Situation:
+        """Where a view stands now."""
+        self._catch_up()
+        if view.id not in self._situations:
+            self._situations[view.id] = watch(view)
+        return replace(self._situations[view.id], now=read(self._engine.clock), next_look=next_look)
+
+    def _catch_up(self) -> None:
+        # What is read afterwards may be newer than this version, never older; then it is read again.
+        version = self._engine.catalog.version()
+        if version != self._version:
+            self._version, self._views, self._situations = version, self._engine.catalog.views(), {}
 
 
 def _durations(refreshes: tuple[RefreshRecord, ...]) -> tuple[float, ...]:
