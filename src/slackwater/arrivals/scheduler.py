@@ -86,14 +86,12 @@ class Scheduler:
             return tick
 
     def _poll_sources(self, tick: Tick) -> None:
-        catalog = self._engine.catalog
-        for table in catalog.tables():
-            for source in () if table.complete else catalog.sources(table.id):
-                if source.kind == KIND and not self._stopping:
-                    name = f"{table.name} from {source.config['path']}"
-                    poll = self._attempt(tick, ("source", source.id), name, 0, partial(self._poll, table.name, source))
-                    if poll is not None and (poll.version is not None or poll.rejected):
-                        tick.polls.append(poll)
+        for table, source in self._lookout.sources():
+            if source.kind == KIND and not self._stopping:
+                name = f"{table.name} from {source.config['path']}"
+                poll = self._attempt(tick, ("source", source.id), name, 0, partial(self._poll, table.name, source))
+                if poll is not None and (poll.version is not None or poll.rejected):
+                    tick.polls.append(poll)
 
     def _poll(self, table: str, source: SourceRecord) -> Poll:
         return LandingDirectory(self._engine.table(table), source).poll()
@@ -189,20 +187,21 @@ class Scheduler:
 
     def _finished(self) -> bool:
         """Whether nothing more will arrive and all that is kept fresh is fresh; a view that cannot be is an error."""
-        stale = []
-        for view in (self._engine.view(record.name) for record in self._lookout.views()):
+        stale: list[Setback | None] = []
+        for record in self._lookout.views():
+            if unreadable := self._setbacks.get(("policy", record.id)):
+                stale.append(unreadable)
+                continue
+            view = self._engine.view(record.name)
             situation = self._lookout.situation(view)
             if not situation.complete:
                 return False
             if view.policy.can_fire and situation.oldest_pending is not None:
-                stale.append(view)
-        if not stale:
-            return True
-        setbacks = [self._setbacks.get(("view", view.id)) for view in stale]
-        hopeless = [s for s in setbacks if s is not None and s.attempts >= GIVE_UP]
-        if len(hopeless) == len(stale):
+                stale.append(self._setbacks.get(("view", view.id)))
+        hopeless = [setback for setback in stale if setback is not None and setback.attempts >= GIVE_UP]
+        if hopeless and len(hopeless) == len(stale):
             raise hopeless[0].error
-        return False
+        return not stale
 
 
 def _in_our_words(error: Exception) -> SlackwaterError:

@@ -11,7 +11,7 @@ from slackwater.storage.records import RefreshRecord
 
 if TYPE_CHECKING:
     from slackwater.engine import Engine
-    from slackwater.storage.records import ViewRecord
+    from slackwater.storage.records import SourceRecord, TableRecord, ViewRecord
     from slackwater.view import View
 
 RECENT = 8
@@ -47,13 +47,19 @@ def watch(view: View, next_look: float = 0.0) -> Situation:
 
 
 class Lookout:
-    """The situations of all views, read again only after a commit: a look at an idle warehouse is one small query."""
+    """What there is to look after, read again only after a commit: a look at an idle warehouse is one small query."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._version: int | None = None
         self._views: tuple[ViewRecord, ...] = ()
+        self._sources: tuple[tuple[TableRecord, SourceRecord], ...] = ()
         self._situations: dict[int, Situation] = {}
+
+    def sources(self) -> tuple[tuple[TableRecord, SourceRecord], ...]:
+        """The sources of tables that are not complete."""
+        self._catch_up()
+        return self._sources
 
     def views(self) -> tuple[ViewRecord, ...]:
         """The views there are."""
@@ -61,17 +67,19 @@ class Lookout:
         return self._views
 
     def situation(self, view: View, next_look: float = 0.0) -> Situation:
-        """Where a view stands now."""
-        self._catch_up()
+        """Where one of `views` stands now."""
         if view.id not in self._situations:
             self._situations[view.id] = watch(view)
         return replace(self._situations[view.id], now=read(self._engine.clock), next_look=next_look)
 
     def _catch_up(self) -> None:
         # What is read afterwards may be newer than this version, never older; then it is read again.
-        version = self._engine.catalog.version()
+        catalog = self._engine.catalog
+        version = catalog.version()
         if version != self._version:
-            self._version, self._views, self._situations = version, self._engine.catalog.views(), {}
+            tables = [table for table in catalog.tables() if not table.complete]
+            self._sources = tuple((table, source) for table in tables for source in catalog.sources(table.id))
+            self._views, self._situations, self._version = catalog.views(), {}, version
 
 
 def _durations(refreshes: tuple[RefreshRecord, ...]) -> tuple[float, ...]:
