@@ -1,5 +1,7 @@
 """Slackwater keeps SQL queries fresh on Apache Spark while their data arrives in tides."""
 
+from slackwater.arrivals import ManualClock, SystemClock, cron, every, manual, on_arrival, rows, target_lag
+from slackwater.arrivals.ticks import Tick
 from slackwater.engine import Engine
 from slackwater.errors import SlackwaterError
 from slackwater.execution.reports import Refresh, Verification
@@ -7,4 +9,21 @@ from slackwater.table import Table
 from slackwater.view import View
 
 __version__ = "0.1.0"
-__all__ = ["Engine", "Refresh", "SlackwaterError", "Table", "Verification", "View", "__version__"]
+__all__ = [
+    "Engine",
+    "ManualClock",
+    "Refresh",
+    "SlackwaterError",
+    "SystemClock",
+    "Table",
+    "Tick",
+    "Verification",
+    "View",
+    "__version__",
+    "cron",
+    "every",
+    "manual",
+    "on_arrival",
+    "rows",
+    "target_lag",
+]

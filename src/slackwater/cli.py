@@ -21,7 +21,9 @@ from typing import TYPE_CHECKING
 import click
 
 from slackwater import __version__, cli_tables
+from slackwater.arrivals.policy_text import parse_policy
 from slackwater.cli_demo import bench, demo
+from slackwater.cli_run import run, set_policy
 from slackwater.cli_session import EXIT_CODES, ExitCode, Session, exit_code, with_session
 from slackwater.errors import SlackwaterError
 
@@ -42,8 +44,8 @@ def cli() -> None:
     """
 
 
-cli.add_command(demo)
-cli.add_command(bench)
+for _command in (demo, bench, run, set_policy):
+    cli.add_command(_command)
 
 
 def command(name: str) -> Callable[[Callable[..., None]], click.Command]:
@@ -94,18 +96,29 @@ def create_table(session: Session, warehouse: Path, name: str, ddl: str, key: st
 @click.argument("name")
 @click.argument("query", metavar="SQL|@FILE")
 @click.option("--strategy", default="auto", show_default=True, help="auto, or rebatch to keep no states.")
-def create_view(session: Session, warehouse: Path, name: str, query: str, strategy: str) -> None:
+@click.option(
+    "--refresh",
+    "policy",
+    metavar="POLICY",
+    default="manual",
+    show_default=True,
+    help='When `run` refreshes it: "every 60s | rows 10000", on_arrival, "cron \'0 3 * * *\'", "target_lag 5m".',
+)
+def create_view(session: Session, warehouse: Path, name: str, query: str, strategy: str, policy: str) -> None:
     """Create a view and compute its first result.
 
     @FILE reads the SQL from a file, @- from stdin.
     """
+    parse_policy(policy)  # before Spark is started for nothing
     sql = _query_text(query)
     with session.engine(warehouse) as engine:
         session.start_spark(engine)
         with session.output.working(f"computing the first result of {name}"):
-            view = engine.create_view(name, sql, strategy=strategy)
+            view = engine.create_view(name, sql, strategy=strategy, refresh=policy)
         report = dict(view.history(limit=1)[0])
-    session.output.document({"view": view.name, "columns": list(view.columns), "refresh": report})
+    session.output.document(
+        {"view": view.name, "columns": list(view.columns), "policy": str(view.policy), "refresh": report}
+    )
     cli_tables.refreshes(session.output, [report])
 
 

@@ -57,7 +57,7 @@ def status(output: Output, found: Report) -> None:
         output.line("No tables yet: slackwater create-table")
     if found["views"]:
         columns = ("view", "#version", "#rows to come", "reads", "incremental", "#states", "refreshed", "#seconds")
-        output.table(columns, (_view(v) for v in found["views"]))
+        output.table((*columns, "policy", "due"), ([*_view(v), v["policy"], _due(v)] for v in found["views"]))
     else:
         output.line("No views yet: slackwater create-view")
 
@@ -73,6 +73,12 @@ def _view(view: Report) -> list[object]:
     if last is None:
         return [*cells, "", "never", ""]
     return [*cells, show_bytes(last["state_bytes"]), _when(last["at"]), f"{last['seconds'].get('total', 0.0):.2f}"]
+
+
+def _due(view: Report) -> str:
+    if view["due"]:
+        return f"now: {view['due_reason']}"
+    return _when(view["due_at"]) if view["due_at"] is not None else view["due_reason"]
 
 
 def verifications(output: Output, found: Sequence[Verification], empty: Sequence[str]) -> None:

@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Any, cast
@@ -16,6 +17,11 @@ from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StructFiel
 
 from slackwater.algebra.nodes import Field
 from slackwater.algebra.serialize import to_json
+from slackwater.arrivals.clock import Clock, SystemClock, read
+from slackwater.arrivals.policies import Policy
+from slackwater.arrivals.policy_text import as_policy, policy_to_json
+from slackwater.arrivals.scheduler import Scheduler
+from slackwater.arrivals.ticks import Tick
 from slackwater.capture import Captured, capture
 from slackwater.capture.plans import TableShape
 from slackwater.errors import SlackwaterError, TableError, ViewError
@@ -45,6 +51,7 @@ class Engine:
         catalog: an SQLAlchemy URL for the catalog; SQLite inside the warehouse by default.
         read_only: open beside a running writer, without taking the lease.
         save_states: on close, save states so that the next start need not rebuild them.
+        clock: tells the time that policies go by and that commits are recorded with; the machine's by default.
     """
 
     def __init__(
@@ -56,17 +63,23 @@ class Engine:
         *,
         read_only: bool = False,
         save_states: bool = True,
+        clock: Clock | None = None,
     ) -> None:
+        self.clock: Clock = clock if clock is not None else SystemClock()
+        read(self.clock)  # refuses what is no clock before anything is made
         self.budget = parse_bytes(memory_budget)
         self.path = Path(path).absolute()
         self.read_only, self._save_states = read_only, save_states
         self._prepare_directory()
-        self.catalog = Catalog.open(catalog or sqlite_url(self.path / "catalog.db"), create=not read_only)
+        self.catalog = Catalog.open(
+            catalog or sqlite_url(self.path / "catalog.db"), create=not read_only, now=lambda: read(self.clock)
+        )
         self.files = WarehouseFiles(self.path)
         self.lease: WriterLease | None = None
         self._lock = threading.RLock()
         self._views: dict[int, View] = {}
         self._rates: Rates | None = None
+        self._scheduler = Scheduler(self)
         self._closed = False
         self._spark, self._own_spark, self._sessions = spark, False, None if spark is None else Sessions(spark)
         try:
@@ -104,6 +117,7 @@ class Engine:
 
     def close(self) -> None:
         """Save states, give back the lease, and stop Spark if it was started here. Safe to call twice."""
+        self.stop()
         with self._lock:
             if self._closed:
                 return
@@ -254,6 +268,7 @@ class Engine:
         name: str,
         query: str | DataFrame | Callable[[Mapping[str, DataFrame]], DataFrame],
         *,
+        refresh: Policy | str | None = None,
         strategy: str = "auto",
         populate: bool = True,
     ) -> View:
@@ -264,19 +279,23 @@ class Engine:
             query: SQL text, a DataFrame made from `Table.relation()`, or a function from the tables' relations to one.
             strategy: "auto" keeps the states that pay, within the budget; "rebatch" keeps none and recomputes;
                 "incremental" keeps all that fits and recomputes only if it must; "recycler" keeps as a cache would.
+            refresh: when `tick` and `run` refresh it, such as `every("60s") | rows(10_000)`, or that as text; on
+                request only by default.
             populate: compute the first result now.
         """
         if strategy not in STRATEGIES:
             raise ViewError(
                 "STRATEGY_UNKNOWN", f"there is no strategy {strategy!r}", f"use one of {', '.join(STRATEGIES)}"
             )
+        policy = as_policy(refresh)
         with self.writing() as lease:
             settings = pinned_settings(self.spark)
             captured = self.capture(query, settings)
             query_json = json.dumps({"sql": captured.sql, "columns": captured.columns, "order": captured.order})
             with self.catalog.commit("create_view", name, {}, lease) as tx:
                 record = tx.add_view(name, query_json, json.dumps(to_json(captured.plan)), json.dumps(settings),
-                                     json.dumps({"strategy": strategy, "stats": {}, "ordered": False}))  # fmt: skip
+                                     json.dumps({"strategy": strategy, "stats": {}, "ordered": False,
+                                                 "refresh": policy_to_json(policy)}))  # fmt: skip
             view = self._views[record.id] = View(self, record)
             if populate:
                 try:
@@ -338,6 +357,45 @@ class Engine:
     def refresh(self) -> list[Any]:
         """Refresh every view; gives their reports."""
         return [view.refresh() for view in self.views()]
+
+    def tick(self, *, next_look: float = 0.0) -> Tick:
+        """Poll the landing directories of all tables, then refresh the views that are due; gives their reports.
+
+        A view or source that fails does not keep the others from their turn: it is in `Tick.failures`, and is tried
+        again after a while. An error that concerns all of them, such as a lost lease, is raised.
+
+        Args:
+            next_look: seconds until the next call; what would be too late then is due now.
+        """
+        return self._scheduler.tick(next_look)
+
+    def run(
+        self,
+        *,
+        until_complete: bool = True,
+        poll: str | float | timedelta = "1s",
+        on_tick: Callable[[Tick], None] | None = None,
+    ) -> None:
+        """Tick until `stop` is called, until Ctrl-C, or until there is nothing left to wait for.
+
+        That is so when every table that a view reads is complete and every view that is not `manual` is fresh. A view
+        that fails three times on complete tables will not get well: its error is raised.
+
+        Args:
+            until_complete: whether to end when there is nothing left to wait for.
+            poll: how often to look for arrivals.
+            on_tick: called with the report of every tick.
+        """
+        self._scheduler.run(poll, until_complete, on_tick)
+
+    def stop(self) -> None:
+        """End a `run`, from any thread, after the view that it is refreshing; without one, do nothing."""
+        self._scheduler.stop()
+
+    @property
+    def running(self) -> bool:
+        """Whether `run` is going on."""
+        return self._scheduler.running
 
     def state_bytes(self, without: int | None = None) -> int:
         """What the states of all views occupy now."""

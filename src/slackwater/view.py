@@ -16,6 +16,10 @@ from slackwater.algebra.expressions import quote
 from slackwater.algebra.nodes import Opaque, Rel, Scan, TopK
 from slackwater.algebra.printer import node_key
 from slackwater.algebra.serialize import from_json
+from slackwater.arrivals.policies import Policy
+from slackwater.arrivals.policy_text import as_policy, policy_from_json, policy_to_json
+from slackwater.arrivals.situation import Verdict
+from slackwater.arrivals.watching import watch
 from slackwater.errors import ViewError
 from slackwater.execution import explaining, verifying
 from slackwater.execution.compaction import compact_result, compact_states, compact_tables
@@ -50,6 +54,7 @@ class View:
         self.settings: dict[str, str] = json.loads(record.settings_json)
         options = json.loads(record.options_json)
         self.strategy: str = options["strategy"]
+        self.policy: Policy = policy_from_json(options.get("refresh", {"kind": "manual"}))
         self.shares: dict[str, float] = options.get("shares", {})
         self.choices = tuple(Choice(**c) for c in options.get("choices", ()))
         self._known_bytes: dict[str, int] = options.get("bytes", {})
@@ -142,6 +147,22 @@ class View:
             self.name, [dict(r.report) | {"at": r.at} for r in self.engine.catalog.refreshes(self.id, limit)]
         )
 
+    def due(self) -> Verdict:
+        """Whether the policy asks for a refresh now, since or from when, and why; from the catalog alone."""
+        self._check_alive()
+        return self.policy.judge(watch(self))
+
+    def set_policy(self, policy: Policy | str | None) -> None:
+        """Refresh the view by another policy from now on."""
+        self._check_alive()
+        policy = as_policy(policy)
+        with self.engine.writing() as lease:
+            options = json.loads(self.engine.catalog.view_by_id(self.id).options_json)
+            options["refresh"] = policy_to_json(policy)
+            with self.engine.catalog.commit("set_policy", self.name, {"policy": str(policy)}, lease) as tx:
+                tx.update_view(self.id, options_json=json.dumps(options))
+            self.policy = policy
+
     def drop(self) -> None:
         """Drop the view with its result and states."""
         self._check_alive()
@@ -154,14 +175,13 @@ class View:
             self.engine.files.sweep(self.engine.catalog.all_paths())
 
     def status(self) -> dict[str, Any]:
-        """Where the view stands."""
-        pending = 0
-        for name in self.tables:
-            owner = f"t{self.engine.table(name).id}"
-            found = self.engine.catalog.segments_between(owner, self.version, self.engine.catalog.version())
-            pending += sum(s.row_count for s in found)
-        return {"name": self.name, "version": self.version, "pending_rows": pending, "tables": list(self.tables),
-                "state_bytes": self.state_bytes(), "incremental": not isinstance(self.plan, Opaque)}  # fmt: skip
+        """Where the view stands, and when it is due next."""
+        situation = watch(self)
+        verdict = self.policy.judge(situation)
+        return {"name": self.name, "version": self.version, "pending_rows": situation.pending_rows,
+                "tables": list(self.tables), "state_bytes": self.state_bytes(),
+                "incremental": not isinstance(self.plan, Opaque), "policy": str(self.policy),
+                "due": verdict.due, "due_at": verdict.at, "due_reason": verdict.reason}  # fmt: skip
 
     # --- used by the refresh -------------------------------------------------------------------------
 
@@ -214,7 +234,8 @@ class View:
         from slackwater.algebra.serialize import to_json
 
         listed = [asdict(c) for c in choices]
-        return {"strategy": self.strategy, "shares": self.shares, "choices": listed,
+        return {"strategy": self.strategy, "refresh": policy_to_json(self.policy), "shares": self.shares,
+                "choices": listed,
                 "bytes": {**self._known_bytes, **sizes}, "logical": to_json(self.logical_plan),
                 "observed": self.observed, "corrections": self.corrections}  # fmt: skip
 

@@ -98,6 +98,16 @@ class CatalogSuite(WithCatalog):
         assert catalog.segments(table.owner) == made
         assert catalog.all_paths() == {"t1/a", "t1/b"}
 
+    def test_commits_are_recorded_with_the_time_they_are_told(self, url: URL) -> None:
+        times = iter([500.0, 400.0, 450.0])  # a clock may go back
+        with Catalog.open(url, now=lambda: next(times)) as catalog:
+            add_table(catalog)
+            view = add_view(catalog)
+            with catalog.commit("refresh", "revenue") as tx:
+                refresh = tx.add_refresh(view.id, 0, tx.version, 1.5, {})
+            assert [catalog.commit_time(version) for version in range(5)] == [None, 500.0, 400.0, 450.0, None]
+            assert refresh.at == 450.0
+
     def test_an_exception_leaves_no_trace(self, catalog: Catalog) -> None:
         table = add_table(catalog)
         for failure in (ValueError, KeyboardInterrupt):

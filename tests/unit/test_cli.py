@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -72,7 +74,7 @@ def test_an_unknown_view_is_a_coded_error(run: Run, warehouse: Path, command: st
     assert json.loads(document.stdout)["error"]["code"] == "VIEW_UNKNOWN"
 
 
-@pytest.mark.parametrize("command", ["status", "refresh", "verify"])
+@pytest.mark.parametrize("command", ["status", "refresh", "verify", "run"])
 def test_a_warehouse_is_made_by_init_only(run: Run, tmp_path: Path, command: str) -> None:
     (tmp_path / "empty").mkdir()
     for place in ("absent", "empty"):
@@ -122,12 +124,51 @@ def test_a_wrong_budget_is_a_coded_error(run: Run, warehouse: Path) -> None:
         ("create-view", "wh", "v", "@absent.sql"),
         ("bench", "tpch", "--queries", "one"),
         ("demo", "--sf", "0"),
+        ("run", "wh", "--once", "--until-complete"),
     ],
 )
 def test_a_wrong_command_line_is_told_apart(run: Run, arguments: tuple[str, ...]) -> None:
     result = run(*arguments)
     assert (result.exit_code, result.stdout) == (2, "")
     assert "Usage:" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("policy", "code"),
+    [("every 0s", "POLICY_INVALID"), ("often", "POLICY_INVALID"), ("manual & rows 5", "POLICY_NEVER")],
+)
+def test_a_bad_policy_is_refused_before_spark_starts(run: Run, warehouse: Path, policy: str, code: str) -> None:
+    result = run("create-view", warehouse, "v", "SELECT 1", "--refresh", policy, "--json")
+    assert (result.exit_code, json.loads(result.stdout)["error"]["code"]) == (1, code)
+
+
+def test_running_once_with_nothing_to_do_starts_no_spark(run: Run, warehouse: Path) -> None:
+    assert json.loads(run("run", warehouse, "--once", "--json").stdout) == {
+        "refreshes": [],
+        "polls": [],
+        "failures": [],
+    }
+    assert run("run", warehouse, "--once").stdout == "Nothing was refreshed.\n"
+    ended = run("run", warehouse, "--until-complete", "--json")
+    expected = {"ticks": 1, "refreshes": {}, "failures": {}, "rows_from_sources": 0}
+    assert (ended.exit_code, json.loads(ended.stdout)) == (0, expected)
+    wrong = run("run", warehouse, "--poll", "0s", "--json")
+    assert (wrong.exit_code, json.loads(wrong.stdout)["error"]["code"]) == (1, "POLICY_INVALID")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_run_cleanly(warehouse: Path, number: signal.Signals) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")}
+    command = [sys.executable, "-m", "slackwater.cli", "run", str(warehouse), "--poll", "1h"]
+    with subprocess.Popen(command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        assert child.stderr is not None
+        assert child.stderr.readline() == "running; Ctrl-C ends it\n"
+        time.sleep(0.3)
+        child.send_signal(number)
+        stdout, stderr = child.communicate(timeout=30)
+    assert (child.returncode, stdout, stderr) == (0, "0 refreshes in 1 looks; ended.\n", "")
+    with Engine(warehouse):
+        pass  # the lease was given back
 
 
 def test_an_unknown_table_is_refused_before_spark_starts(run: Run, warehouse: Path, tmp_path: Path) -> None:
@@ -139,7 +180,21 @@ def test_an_unknown_table_is_refused_before_spark_starts(run: Run, warehouse: Pa
 
 @pytest.mark.parametrize(
     "command",
-    ["", "init", "refresh", "status", "explain", "verify", "history", "create-table", "create-view", "load", "demo"],
+    [
+        "",
+        "init",
+        "refresh",
+        "run",
+        "set-policy",
+        "status",
+        "explain",
+        "verify",
+        "history",
+        "create-table",
+        "create-view",
+        "load",
+        "demo",
+    ],
 )
 def test_help_tells_the_exit_codes(run: Run, command: str) -> None:
     text = run(*command.split(), "--help").stdout
@@ -167,6 +222,8 @@ def test_help_lists_the_commands(run: Run) -> None:
         "init",
         "load",
         "refresh",
+        "run",
+        "set-policy",
         "status",
     ]
     assert listed == [*expected, "verify"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[2] / "src" / "slackwater"
-PURE = ("algebra", "delta", "planning")
+PURE = ("algebra", "arrivals", "delta", "planning")
 MAY_IMPORT = {
     "algebra": {"algebra"},
     "delta": {"algebra", "delta"},

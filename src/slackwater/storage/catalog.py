@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
@@ -39,18 +39,22 @@ class Catalog:
     A version is one row of `commits`, written in the one SQL transaction that `commit` opens.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, now: Callable[[], float] = time.time) -> None:
         """Read from an open database; use `open`."""
         self.database = database
+        self._now = now
         with database.read() as connection:
             self.warehouse_id = str(connection.scalar(select(schema.meta.c.value).filter_by(key="warehouse_id")))
 
     @classmethod
-    def open(cls, url: str | URL, *, create: bool = True) -> Catalog:
-        """Open the catalog at a URL: `sqlite:///path/to/file` or `postgresql://…`; an empty database becomes one."""
+    def open(cls, url: str | URL, *, create: bool = True, now: Callable[[], float] = time.time) -> Catalog:
+        """Open the catalog at a URL: `sqlite:///path/to/file` or `postgresql://…`; an empty database becomes one.
+
+        `now` gives the time that commits and refreshes are recorded with.
+        """
         database = Database.open(url, create=create)
         try:
-            return cls(database)
+            return cls(database, now)
         except BaseException:
             database.close()
             raise
@@ -85,10 +89,10 @@ class Catalog:
         """
         crash_point("commit.before")
         with self._writing(lease) as connection:
-            version = _version(connection) + 1
-            yield Transaction(connection, version)
+            version, at = _version(connection) + 1, self._now()
+            yield Transaction(connection, version, at)
             # Last, because the body checks the names that the subject is made of.
-            values = {"version": version, "at": time.time(), "kind": kind, "subject": subject}
+            values = {"version": version, "at": at, "kind": kind, "subject": subject}
             connection.execute(insert(schema.commits).values(**values, detail=dict(detail or {})))
             crash_point("commit.inside")
         crash_point("commit.after")
@@ -139,6 +143,11 @@ class Catalog:
     def commits(self, limit: int | None = None) -> tuple[CommitRecord, ...]:
         """List the versions, the newest first."""
         return self._all(CommitRecord, select(schema.commits).order_by(schema.commits.c.version.desc()).limit(limit))
+
+    def commit_time(self, version: int) -> float | None:
+        """When a version was committed; None where there is no such version."""
+        with self.database.read() as connection:
+            return connection.scalar(select(schema.commits.c.at).where(schema.commits.c.version == version))
 
     def tables(self) -> tuple[TableRecord, ...]:
         """List the tables, in the order they were made."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -28,9 +27,9 @@ from slackwater.storage.source_files import write_source_files
 class Transaction:
     """One version in the making; see `Catalog.commit`. All of it becomes visible at once, or none."""
 
-    def __init__(self, connection: Connection, version: int) -> None:
-        """Write through the connection, as the version."""
-        self.version = version
+    def __init__(self, connection: Connection, version: int, at: float) -> None:
+        """Write through the connection, as the version of a moment."""
+        self.version, self.at = version, at
         self._connection = connection
 
     def add_table(self, name: str, schema_json: str, key: Sequence[str] = ()) -> TableRecord:
@@ -113,8 +112,7 @@ class Transaction:
     ) -> RefreshRecord:
         """Record how a refresh went."""
         values = {"view_id": view_id, "from_version": from_version, "to_version": to_version, "seconds": seconds}
-        at = time.time() if at is None else at
-        row = self._insert(schema.refreshes, {**values, "report": dict(report), "at": at})
+        row = self._insert(schema.refreshes, {**values, "report": dict(report), "at": self.at if at is None else at})
         return rows.read_as(RefreshRecord, row)
 
     def replace_states(self, view_id: int, states: Iterable[NewState]) -> None:
