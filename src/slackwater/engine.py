@@ -16,6 +16,9 @@ from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StructFiel
 
 from slackwater.algebra.nodes import Field
 from slackwater.algebra.serialize import to_json
+from slackwater.arrivals.kinds import Forecaster
+from slackwater.arrivals.learned import Learned
+from slackwater.arrivals.outlook import ArrivalLog, check_forecaster
 from slackwater.capture import Captured, capture
 from slackwater.capture.plans import TableShape
 from slackwater.errors import SlackwaterError, TableError, ViewError
@@ -27,7 +30,7 @@ from slackwater.storage.files import WarehouseFiles
 from slackwater.storage.lease import WriterLease
 from slackwater.storage.records import TableRecord
 from slackwater.table import Table
-from slackwater.view import View
+from slackwater.view import View, tables_of
 
 STRATEGIES = ("auto", "rebatch")
 RESERVED = ("_w", "_n", "_d", "_file", "_pos", "_born", "_change_type", "_version", "_weight")
@@ -61,6 +64,7 @@ class Engine:
         self._prepare_directory()
         self.catalog = Catalog.open(catalog or sqlite_url(self.path / "catalog.db"), create=not read_only)
         self.files = WarehouseFiles(self.path)
+        self.arrivals = ArrivalLog(self.catalog)
         self.lease: WriterLease | None = None
         self._lock = threading.RLock()
         self._views: dict[int, View] = {}
@@ -230,6 +234,7 @@ class Engine:
         name: str,
         query: str | DataFrame | Callable[[Mapping[str, DataFrame]], DataFrame],
         *,
+        forecast: Forecaster | None = None,
         strategy: str = "auto",
         populate: bool = True,
     ) -> View:
@@ -238,6 +243,8 @@ class Engine:
         Args:
             name: the view's name; tables and views share one namespace.
             query: SQL text, a DataFrame made from `Table.relation()`, or a function from the tables' relations to one.
+            forecast: what the next delta will bring: `fixed(…)`, `late_arrivals(…)`, `paced()` or, by default,
+                `learned()`.
             strategy: "auto" keeps states within the budget; "rebatch" keeps none and recomputes.
             populate: compute the first result now.
         """
@@ -248,10 +255,12 @@ class Engine:
         with self.writing() as lease:
             settings = pinned_settings(self.spark)
             captured = self.capture(query, settings)
+            forecaster = check_forecaster(forecast or Learned(), self.catalog.tables(), tables_of(captured.plan))
             query_json = json.dumps({"sql": captured.sql, "columns": captured.columns, "order": captured.order})
             with self.catalog.commit("create_view", name, {}, lease) as tx:
                 record = tx.add_view(name, query_json, json.dumps(to_json(captured.plan)), json.dumps(settings),
-                                     json.dumps({"strategy": strategy, "stats": {}, "ordered": False}))  # fmt: skip
+                                     json.dumps({"strategy": strategy, "stats": {}, "ordered": False,
+                                                 "forecast": forecaster.to_dict()}))  # fmt: skip
             view = self._views[record.id] = View(self, record)
             if populate:
                 try:

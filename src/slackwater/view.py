@@ -16,6 +16,10 @@ from slackwater.algebra.nodes import Aggregate, Opaque, Rel, Scan, TopK
 from slackwater.algebra.partials import partial_schema
 from slackwater.algebra.printer import node_key
 from slackwater.algebra.serialize import from_json
+from slackwater.arrivals.forecast import Forecast
+from slackwater.arrivals.kinds import Forecaster, forecaster_from
+from slackwater.arrivals.outlook import check_forecaster, look_ahead
+from slackwater.arrivals.scoring import ForecastReport
 from slackwater.errors import ViewError
 from slackwater.execution import explaining, verifying
 from slackwater.execution.compaction import compact_result, compact_states, compact_tables
@@ -47,6 +51,7 @@ class View:
         self.settings: dict[str, str] = json.loads(record.settings_json)
         options = json.loads(record.options_json)
         self.strategy: str = options["strategy"]
+        self.forecaster: Forecaster = forecaster_from(options.get("forecast"))
         self.shares: dict[str, float] = options.get("shares", {})
         self.choices = tuple(Choice(**c) for c in options.get("choices", ()))
         self._known_bytes: dict[str, int] = options.get("bytes", {})
@@ -64,9 +69,7 @@ class View:
     @property
     def tables(self) -> tuple[str, ...]:
         """The tables that the query reads."""
-        if isinstance(self.plan, Opaque):
-            return self.plan.tables
-        return tuple(sorted({node.table for node in self.plan.walk() if isinstance(node, Scan)}))
+        return tables_of(self.plan)
 
     @property
     def schema(self) -> StructType:
@@ -130,6 +133,30 @@ class View:
         return History(
             self.name, [dict(r.report) | {"at": r.at} for r in self.engine.catalog.refreshes(self.id, limit)]
         )
+
+    def forecast(self, horizon: str | float | None = None) -> Forecast:
+        """What is expected to arrive from now on until the next trigger: the delta after one that is taken now.
+
+        Args:
+            horizon: the time until that trigger, such as "60s"; the usual time between refreshes if not given.
+        """
+        self._check_alive()
+        return look_ahead(self, time.time(), horizon).forecast
+
+    def forecasts(self, limit: int | None = 100) -> ForecastReport:
+        """What was expected of each table and what came, the latest first, with the error."""
+        return ForecastReport(self.name, self.forecaster.kind, self.engine.catalog.forecasts(self.id, limit))
+
+    def set_forecast(self, forecast: Forecaster) -> None:
+        """Forecast in another way from now on."""
+        self._check_alive()
+        with self.engine.writing() as lease:
+            forecaster = check_forecaster(forecast, self.engine.catalog.tables(), self.tables)
+            options = json.loads(self.engine.catalog.view_by_id(self.id).options_json)
+            options["forecast"] = forecaster.to_dict()
+            with self.engine.catalog.commit("alter_view", self.name, {"forecast": forecaster.kind}, lease) as tx:
+                tx.update_view(self.id, options_json=json.dumps(options))
+            self.forecaster = forecaster
 
     def drop(self) -> None:
         """Drop the view with its result and states."""
@@ -203,7 +230,8 @@ class View:
 
         listed = [{"key": c.key, "label": c.label, "keep": c.keep, "reason": c.reason} for c in choices]
         return {"strategy": self.strategy, "shares": self.shares, "choices": listed,
-                "bytes": {**self._known_bytes, **sizes}, "logical": to_json(self.logical_plan)}  # fmt: skip
+                "forecast": self.forecaster.to_dict(), "bytes": {**self._known_bytes, **sizes},
+                "logical": to_json(self.logical_plan)}  # fmt: skip
 
     def adopt(self, version: int, states: dict[str, State], choices: tuple[Choice, ...], program: Program,
               sizes: Mapping[str, int]) -> None:  # fmt: skip
@@ -301,6 +329,13 @@ class History(list[dict[str, Any]]):
         return table_html(
             {name: [r[name] for r in self] for name in names} | {"seconds": [r["seconds"]["total"] for r in self]}
         )
+
+
+def tables_of(plan: Rel) -> tuple[str, ...]:
+    """The tables that a plan reads."""
+    if isinstance(plan, Opaque):
+        return plan.tables
+    return tuple(sorted({node.table for node in plan.walk() if isinstance(node, Scan)}))
 
 
 def _row_width(node: Rel) -> int:

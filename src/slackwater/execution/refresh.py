@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 from slackwater.algebra.nodes import Aggregate, Filter, Join, Opaque, Project, Rel, Scan
 from slackwater.algebra.printer import describe, node_key
 from slackwater.algebra.serialize import to_json
+from slackwater.arrivals.outlook import Outlook, look_ahead
 from slackwater.capture.noise import quiet
 from slackwater.delta.aggregate import keeps_partials
 from slackwater.delta.environment import Change
@@ -89,6 +90,7 @@ class Refresher:
         self.before = view.version
         self.upto = self.engine.catalog.version()
         self.tables = {name: self._table(name) for name in view.tables}
+        self.outlook: Outlook | None = None
 
     def _table(self, name: str) -> TableState:
         table = self.engine.table(name)
@@ -108,6 +110,7 @@ class Refresher:
         """Bring the view to the latest version."""
         if self.before and not self.changes and not full:
             return self._nothing()
+        self.outlook = self._look_ahead()
         mode, reason = self._mode(full)
         attempts = [(mode, True, reason)]
         if mode == INCREMENTAL:
@@ -130,6 +133,14 @@ class Refresher:
             f"the query of {self.view.name!r} fails on the data at version {self.upto}: {_first_line(error)}",
             "correct the rows it fails on, or the query; the last result stands",
         ) from error
+
+    def _look_ahead(self) -> Outlook:
+        """What the next delta will bring; what this one brought is put beside the last forecast, unless it is none."""
+        came = {t: (c.inserted + c.deleted, c.deleted) for t, c in self.changes.items()}
+        present = {t: s.rows for t, s in self.tables.items()}
+        found = look_ahead(self.view, time.time(), None, None if self.before and not came else came, present)
+        self.timer.phase("forecast")
+        return found
 
     def _nothing(self) -> Refresh:
         self.timer.phase("plan")
@@ -263,6 +274,7 @@ class Refresher:
         rows_in = {t: c.inserted + c.deleted for t, c in self.changes.items()} or {
             t: s.rows for t, s in self.tables.items()
         }
+        reason = "; ".join((reason, *self.outlook.notes)) if self.outlook is not None else reason
         try:
             with engine.catalog.commit("refresh", view.name, {"mode": mode}, engine.lease) as tx:
                 tx.add_segments(f"v{view.id}", outcome.segments)
@@ -272,6 +284,8 @@ class Refresher:
                 )  # fmt: skip
                 tx.update_view(view.id, version=tx.version, plan_json=json.dumps(to_json(view.plan)),
                                options_json=json.dumps(view.options_with(choices, sizes)))  # fmt: skip
+                if self.outlook is not None:
+                    self.outlook.record(tx)
                 tx.add_refresh(view.id, self.before, tx.version, report.total_seconds, report.to_dict())
         except BaseException:
             outcome.discard(engine.files)

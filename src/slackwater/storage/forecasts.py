@@ -11,6 +11,9 @@ from sqlalchemy import Connection, and_, delete, insert, select, update
 from slackwater.storage import rows, schema
 from slackwater.storage.records import TableRecord
 
+KEPT_DELAYS = 500
+"""Delays are kept of so many versions of a table; older ones say little about those to come."""
+
 
 @dataclass(frozen=True, slots=True)
 class NewForecast:
@@ -134,12 +137,19 @@ def replace_pace(connection: Connection, pace: PaceRecord) -> None:
 
 
 def add_delays(connection: Connection, new: Iterable[DelayRecord]) -> None:
-    """Record the delays of versions that have none on record yet."""
+    """Record the delays of versions that have none on record yet, and forget those of long ago."""
     table = schema.delays
+    new = list(new)
     for one in new:
         same = and_(table.c.table_id == one.table_id, table.c.measured == one.measured, table.c.version == one.version)
         if connection.scalar(select(table.c.version).where(same)) is None:
             connection.execute(insert(table).values({name: getattr(one, name) for name in one.__slots__}))
+    for table_id, measured in sorted({(one.table_id, one.measured) for one in new}):
+        same = and_(table.c.table_id == table_id, table.c.measured == measured)
+        newest = select(table.c.version).where(same).order_by(table.c.version.desc())
+        last = connection.scalar(newest.offset(KEPT_DELAYS - 1).limit(1))
+        if last is not None:
+            connection.execute(delete(table).where(same, table.c.version < last))
 
 
 def forget_table(connection: Connection, table_id: int) -> None:

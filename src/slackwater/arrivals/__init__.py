@@ -1,0 +1,1 @@
+"""When data arrives: what is due, and what the next delta will bring."""
