@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -138,6 +139,10 @@ class Engine:
         if self._sessions is None:
             self._sessions = Sessions(self.spark)
         return self._sessions
+
+    def now(self) -> float:
+        """The time that forecasts go by, in seconds since 1970."""
+        return time.time()
 
     @contextmanager
     def writing(self) -> Iterator[WriterLease]:

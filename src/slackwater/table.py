@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -127,7 +126,7 @@ class Table:
         pace = check_number(rows_per_second, "the pace")
         left = None if remaining is None else int(check_number(remaining, "the number of remaining rows", most=2**62))
         with self._engine.writing() as lease:
-            self._engine.catalog.report_pace(PaceRecord(self.id, pace, left, time.time()), lease)
+            self._engine.catalog.report_pace(PaceRecord(self.id, pace, left, self._engine.now()), lease)
 
     @property
     def complete(self) -> bool:

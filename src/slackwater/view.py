@@ -141,7 +141,7 @@ class View:
             horizon: the time until that trigger, such as "60s"; the usual time between refreshes if not given.
         """
         self._check_alive()
-        return look_ahead(self, time.time(), horizon).forecast
+        return look_ahead(self, self.engine.now(), horizon).forecast
 
     def forecasts(self, limit: int | None = 100) -> ForecastReport:
         """What was expected of each table and what came, the latest first, with the error."""
@@ -154,7 +154,7 @@ class View:
             forecaster = check_forecaster(forecast, self.engine.catalog.tables(), self.tables)
             options = json.loads(self.engine.catalog.view_by_id(self.id).options_json)
             options["forecast"] = forecaster.to_dict()
-            with self.engine.catalog.commit("alter_view", self.name, {"forecast": forecaster.kind}, lease) as tx:
+            with self.engine.catalog.commit("set_forecast", self.name, {"forecast": forecaster.kind}, lease) as tx:
                 tx.update_view(self.id, options_json=json.dumps(options))
             self.forecaster = forecaster
 

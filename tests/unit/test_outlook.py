@@ -52,12 +52,10 @@ class Warehouse:
 
     def refresh(self, rows: int = 0) -> tuple[str, ...]:
         """One change of `orders` and one refresh; gives what the user is told."""
-        came: dict[str, tuple[int, int]] = {}
         if rows:
             self.change("orders", rows)
-            came = {"orders": (rows, 0)}
         self.now += 60.0
-        found = look_ahead(self.view, self.now, came=None if self.view.version and not came else came)
+        found = look_ahead(self.view, self.now, taking=bool(rows) or not self.view.version)
         with self.catalog.commit("refresh", "v") as tx:
             found.record(tx)
             tx.add_refresh(self.id, 0, tx.version, 0.1, {}, at=self.now)

@@ -78,7 +78,8 @@ def look_ahead(
     view: View,
     now: float,
     horizon: str | float | None = None,
-    came: Mapping[str, tuple[int, int]] | None = None,
+    *,
+    taking: bool = False,
     present: Mapping[str, int] | None = None,
 ) -> Outlook:
     """Say what a view's next delta will bring, if it is refreshed now.
@@ -87,11 +88,12 @@ def look_ahead(
         view: the view.
         now: the time, in seconds since 1970.
         horizon: how long until the next trigger; the usual time between refreshes if not given.
-        came: changed and deleted rows by table in the delta at hand, where a refresh is about to take it.
+        taking: whether a refresh is about to take what waits, so that this is what came of the last forecast.
         present: rows by table, where they are known already.
     """
     reading = _Reading(view, now)
-    tables = [reading.arrivals(name, present) for name in view.tables]
+    tables = [reading.arrivals(name, present or {}) for name in view.tables]
+    came = {one.table: _waiting(one, view.version) for one in tables} if taking else None
     given = horizon is not None
     span = parse_span(horizon, "the horizon") if horizon is not None else usual_horizon(tables, now)
     trigger = Trigger(now, span, given)
@@ -128,10 +130,10 @@ def check_forecaster(forecaster: object, tables: Sequence[TableRecord], read: Se
     wanted = {name: found[0] for name in read if (found := checked.measured(name)) is not None}
     by_table = bool(checked.tables())
     for name, column in wanted.items():
-        if columns[name].get(column, None if by_table else TIMES[0]) not in TIMES:
+        if columns.get(name, {}).get(column, None if by_table else TIMES[0]) not in TIMES:
             raise ForecastError("FORECAST_COLUMN", f"{name!r} has no column {column!r} of times",
                                 "name a TIMESTAMP or DATE column", {"table": name, "column": column})  # fmt: skip
-    if wanted and not any(column in columns[name] for name, column in wanted.items()):
+    if wanted and not any(column in columns.get(name, {}) for name, column in wanted.items()):
         raise ForecastError("FORECAST_COLUMN", f"no table of the query has the column {next(iter(wanted.values()))!r}",
                             "name a TIMESTAMP or DATE column")  # fmt: skip
     return checked
@@ -147,12 +149,12 @@ class _Reading:
         self.tables: dict[str, TableRecord] = {}
         self.measured: list[DelayRecord] = []
 
-    def arrivals(self, name: str, present: Mapping[str, int] | None) -> TableArrivals:
+    def arrivals(self, name: str, present: Mapping[str, int]) -> TableArrivals:
         catalog, kind = self._engine.catalog, self._view.forecaster.kind
         table = self.tables[name] = catalog.table(name)
         changes, whole = self._engine.arrivals.of(table)
         mine = [r for r in self._records if r.table_id == table.id and r.detail.get(scoring.OWN_KIND) == kind]
-        rows = self._engine.table(name).count() if present is None else present[name]
+        rows = present[name] if name in present else self._engine.table(name).count()
         pace = catalog.pace(table.id) if kind == "paced" else None
         remembered = mine[0].detail.get(scoring.REMEMBERED, {}) if mine else {}
         return TableArrivals(name, rows, table.complete, changes, whole, self._marks, pace,
@@ -162,8 +164,7 @@ class _Reading:
         """The forecasts of a table, the newest first; the one that the delta at hand answers counts as answered."""
         found = [record for record in self._records if record.table_id == self.tables[name].id]
         if came is not None and found and found[0].actual_rows is None:
-            rows, deleted = came.get(name, (0, 0))
-            found[0] = replace(found[0], actual_rows=rows, actual_deleted=deleted)
+            found[0] = replace(found[0], actual_rows=came[name][0], actual_deleted=came[name][1])
         return found
 
     def _delays(self, table: TableRecord, changes: Sequence[ArrivalRecord]) -> Delays | None:
@@ -209,6 +210,12 @@ def _columns(table: TableRecord) -> dict[str, str]:
     """The columns of a table with their types, from its schema's JSON; a nested type is no plain name."""
     fields = json.loads(table.schema_json)["fields"]
     return {field["name"]: field["type"] if isinstance(field["type"], str) else "nested" for field in fields}
+
+
+def _waiting(arrivals: TableArrivals, version: int) -> tuple[int, int]:
+    """Changed and deleted rows since a version."""
+    later = [change for change in arrivals.changes if change.version > version]
+    return sum(change.rows for change in later), sum(change.deleted for change in later)
 
 
 def _own(forecaster: Forecaster, arrivals: TableArrivals, trigger: Trigger) -> TableForecast:

@@ -136,9 +136,9 @@ class Refresher:
 
     def _look_ahead(self) -> Outlook:
         """What the next delta will bring; what this one brought is put beside the last forecast, unless it is none."""
-        came = {t: (c.inserted + c.deleted, c.deleted) for t, c in self.changes.items()}
+        taking = not self.before or bool(self.changes)
         present = {t: s.rows for t, s in self.tables.items()}
-        found = look_ahead(self.view, time.time(), None, None if self.before and not came else came, present)
+        found = look_ahead(self.view, self.engine.now(), taking=taking, present=present)
         self.timer.phase("forecast")
         return found
 
