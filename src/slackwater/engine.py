@@ -18,6 +18,9 @@ from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StructFiel
 from slackwater.algebra.nodes import Field
 from slackwater.algebra.serialize import to_json
 from slackwater.arrivals.clock import Clock, SystemClock, read
+from slackwater.arrivals.kinds import Forecaster
+from slackwater.arrivals.learned import Learned
+from slackwater.arrivals.outlook import ArrivalLog, check_forecaster
 from slackwater.arrivals.policies import Policy
 from slackwater.arrivals.policy_text import as_policy, policy_to_json
 from slackwater.arrivals.scheduler import Scheduler
@@ -36,7 +39,7 @@ from slackwater.storage.files import WarehouseFiles
 from slackwater.storage.lease import WriterLease
 from slackwater.storage.records import TableRecord
 from slackwater.table import Table
-from slackwater.view import View
+from slackwater.view import View, tables_of
 
 RESERVED = ("_w", "_n", "_d", "_file", "_pos", "_born", "_change_type", "_version", "_weight")
 
@@ -75,6 +78,7 @@ class Engine:
             catalog or sqlite_url(self.path / "catalog.db"), create=not read_only, now=lambda: read(self.clock)
         )
         self.files = WarehouseFiles(self.path)
+        self.arrivals = ArrivalLog(self.catalog)
         self.lease: WriterLease | None = None
         self._lock = threading.RLock()
         self._views: dict[int, View] = {}
@@ -173,6 +177,10 @@ class Engine:
             self._sessions = Sessions(self.spark)
         return self._sessions
 
+    def now(self) -> float:
+        """The time that forecasts go by, in seconds since 1970."""
+        return read(self.clock)
+
     @contextmanager
     def writing(self) -> Iterator[WriterLease]:
         """One writer at a time in this process, and the right to write at all."""
@@ -269,6 +277,7 @@ class Engine:
         query: str | DataFrame | Callable[[Mapping[str, DataFrame]], DataFrame],
         *,
         refresh: Policy | str | None = None,
+        forecast: Forecaster | None = None,
         strategy: str = "auto",
         populate: bool = True,
     ) -> View:
@@ -281,6 +290,8 @@ class Engine:
                 "incremental" keeps all that fits and recomputes only if it must; "recycler" keeps as a cache would.
             refresh: when `tick` and `run` refresh it, such as `every("60s") | rows(10_000)`, or that as text; on
                 request only by default.
+            forecast: what the next delta will bring: `fixed(…)`, `late_arrivals(…)`, `paced()` or, by default,
+                `learned()`.
             populate: compute the first result now.
         """
         if strategy not in STRATEGIES:
@@ -291,11 +302,13 @@ class Engine:
         with self.writing() as lease:
             settings = pinned_settings(self.spark)
             captured = self.capture(query, settings)
+            forecaster = check_forecaster(forecast or Learned(), self.catalog.tables(), tables_of(captured.plan))
             query_json = json.dumps({"sql": captured.sql, "columns": captured.columns, "order": captured.order})
             with self.catalog.commit("create_view", name, {}, lease) as tx:
                 record = tx.add_view(name, query_json, json.dumps(to_json(captured.plan)), json.dumps(settings),
                                      json.dumps({"strategy": strategy, "stats": {}, "ordered": False,
-                                                 "refresh": policy_to_json(policy)}))  # fmt: skip
+                                                 "refresh": policy_to_json(policy),
+                                                 "forecast": forecaster.to_dict()}))  # fmt: skip
             view = self._views[record.id] = View(self, record)
             if populate:
                 try:

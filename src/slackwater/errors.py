@@ -52,6 +52,10 @@ CODES: Final[dict[str, str]] = {
     "SPARK_MISSING": "PySpark is not installed.",
     "JAVA_MISSING": "No suitable Java was found.",
     "SPARK_FAILED": "A Spark job failed.",
+    # Forecasts.
+    "FORECAST_INVALID": "A forecast has an impossible number, span or kind.",
+    "FORECAST_TABLE_UNKNOWN": "A forecast names a table that the warehouse does not have.",
+    "FORECAST_COLUMN": "The column of event times does not exist or holds no times.",
     # Sources.
     "SOURCE_EXISTS": "The table has a source of that name already.",
     "SOURCE_MISSING": "The source, or what it points to, does not exist.",
@@ -121,3 +125,7 @@ class ViewError(SlackwaterError):
 
 class SourceError(SlackwaterError):
     """A source, or a file it brought, was refused."""
+
+
+class ForecastError(SlackwaterError):
+    """A forecast, or what it is to be made from, was refused."""

@@ -13,8 +13,10 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 from slackwater import intake
 from slackwater.algebra.aggregates import is_float
 from slackwater.algebra.expressions import quote
+from slackwater.arrivals.forecast import check_number
 from slackwater.errors import TableError
 from slackwater.storage.files import STAGING
+from slackwater.storage.forecasts import PaceRecord
 from slackwater.storage.records import NewSegment, SegmentRecord, TableRecord
 from slackwater.storage.relations import BORN, FILE, POSITION, RelationReader, physical_schema
 
@@ -113,6 +115,18 @@ class Table:
         with self._engine.writing() as lease, self._engine.catalog.commit("mark_complete", self.name, {}, lease) as tx:
             tx.mark_complete(self.id, True)
             return tx.version
+
+    def report_pace(self, rows_per_second: float, remaining: int | None = None) -> None:
+        """Say how fast this table is being delivered, for views with `forecast=paced()`; kept across restarts.
+
+        Args:
+            rows_per_second: the pace; 0 while another table has its turn.
+            remaining: rows still to come, if that is known; the table is complete when they have arrived.
+        """
+        pace = check_number(rows_per_second, "the pace")
+        left = None if remaining is None else int(check_number(remaining, "the number of remaining rows", most=2**62))
+        with self._engine.writing() as lease:
+            self._engine.catalog.report_pace(PaceRecord(self.id, pace, left, self._engine.now()), lease)
 
     @property
     def complete(self) -> bool:

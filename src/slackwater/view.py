@@ -16,8 +16,12 @@ from slackwater.algebra.expressions import quote
 from slackwater.algebra.nodes import Opaque, Rel, Scan, TopK
 from slackwater.algebra.printer import node_key
 from slackwater.algebra.serialize import from_json
+from slackwater.arrivals.forecast import Forecast
+from slackwater.arrivals.kinds import Forecaster, forecaster_from
+from slackwater.arrivals.outlook import check_forecaster, look_ahead
 from slackwater.arrivals.policies import Policy
 from slackwater.arrivals.policy_text import as_policy, policy_from_json, policy_to_json
+from slackwater.arrivals.scoring import ForecastReport
 from slackwater.arrivals.situation import Verdict
 from slackwater.arrivals.watching import watch
 from slackwater.errors import ViewError
@@ -55,6 +59,7 @@ class View:
         options = json.loads(record.options_json)
         self.strategy: str = options["strategy"]
         self.policy: Policy = policy_from_json(options.get("refresh", {"kind": "manual"}))
+        self.forecaster: Forecaster = forecaster_from(options.get("forecast"))
         self.shares: dict[str, float] = options.get("shares", {})
         self.choices = tuple(Choice(**c) for c in options.get("choices", ()))
         self._known_bytes: dict[str, int] = options.get("bytes", {})
@@ -75,9 +80,7 @@ class View:
     @property
     def tables(self) -> tuple[str, ...]:
         """The tables that the query reads."""
-        if isinstance(self.plan, Opaque):
-            return self.plan.tables
-        return tuple(sorted({node.table for node in self.plan.walk() if isinstance(node, Scan)}))
+        return tables_of(self.plan)
 
     @property
     def schema(self) -> StructType:
@@ -130,7 +133,9 @@ class View:
         self._check_alive()
         return Report(explaining.explain(self, with_sql=sql))
 
-    def what_if(self, *, budget: str | int | None = None, forecast: Mapping[str, float] | None = None) -> WhatIf:
+    def what_if(
+        self, *, budget: str | int | None = None, forecast: Mapping[str, float] | Forecast | None = None
+    ) -> WhatIf:
         """What would be kept, and what the next refresh would take, under another budget or forecast; runs nothing."""
         self._check_alive()
         return what_if(self, budget, forecast)
@@ -162,6 +167,30 @@ class View:
             with self.engine.catalog.commit("set_policy", self.name, {"policy": str(policy)}, lease) as tx:
                 tx.update_view(self.id, options_json=json.dumps(options))
             self.policy = policy
+
+    def forecast(self, horizon: str | float | None = None) -> Forecast:
+        """What is expected to arrive from now on until the next trigger: the delta after one that is taken now.
+
+        Args:
+            horizon: the time until that trigger, such as "60s"; the usual time between refreshes if not given.
+        """
+        self._check_alive()
+        return look_ahead(self, self.engine.now(), horizon).forecast
+
+    def forecasts(self, limit: int | None = 100) -> ForecastReport:
+        """What was expected of each table and what came, the latest first, with the error."""
+        return ForecastReport(self.name, self.forecaster.kind, self.engine.catalog.forecasts(self.id, limit))
+
+    def set_forecast(self, forecast: Forecaster) -> None:
+        """Forecast in another way from now on."""
+        self._check_alive()
+        with self.engine.writing() as lease:
+            forecaster = check_forecaster(forecast, self.engine.catalog.tables(), self.tables)
+            options = json.loads(self.engine.catalog.view_by_id(self.id).options_json)
+            options["forecast"] = forecaster.to_dict()
+            with self.engine.catalog.commit("set_forecast", self.name, {"forecast": forecaster.kind}, lease) as tx:
+                tx.update_view(self.id, options_json=json.dumps(options))
+            self.forecaster = forecaster
 
     def drop(self) -> None:
         """Drop the view with its result and states."""
@@ -235,7 +264,7 @@ class View:
 
         listed = [asdict(c) for c in choices]
         return {"strategy": self.strategy, "refresh": policy_to_json(self.policy), "shares": self.shares,
-                "choices": listed,
+                "forecast": self.forecaster.to_dict(), "choices": listed,
                 "bytes": {**self._known_bytes, **sizes}, "logical": to_json(self.logical_plan),
                 "observed": self.observed, "corrections": self.corrections}  # fmt: skip
 
@@ -348,6 +377,13 @@ class History(list[dict[str, Any]]):
         return table_html(
             {name: [r[name] for r in self] for name in names} | {"seconds": [r["seconds"]["total"] for r in self]}
         )
+
+
+def tables_of(plan: Rel) -> tuple[str, ...]:
+    """The tables that a plan reads."""
+    if isinstance(plan, Opaque):
+        return plan.tables
+    return tuple(sorted({node.table for node in plan.walk() if isinstance(node, Scan)}))
 
 
 def _sort_column(name: str, descending: bool, nulls_first: bool) -> Any:

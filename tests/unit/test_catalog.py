@@ -15,6 +15,7 @@ from slackwater.storage import Catalog, NewSegment, NewState, database, sqlite_u
 from slackwater.storage.faults import CRASH_POINTS, crash_point
 from tests.unit.catalog_suite import CatalogSuite, add_table, refused, segment
 from tests.unit.durability_suite import DurabilitySuite
+from tests.unit.forecast_suite import ForecastSuite
 from tests.unit.segment_suite import SegmentSuite
 
 
@@ -28,6 +29,10 @@ class TestSqliteCatalog(CatalogSuite):
 
 
 class TestSqliteDurability(DurabilitySuite):
+    pass
+
+
+class TestSqliteForecasts(ForecastSuite):
     pass
 
 

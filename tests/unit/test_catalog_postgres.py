@@ -12,6 +12,7 @@ from slackwater.storage import Catalog, database
 from tests.postgres import PostgresServer, running_postgres
 from tests.unit.catalog_suite import CatalogSuite, add_table, refused, segment
 from tests.unit.durability_suite import DurabilitySuite
+from tests.unit.forecast_suite import ForecastSuite
 from tests.unit.lease_suite import LeaseSuite
 from tests.unit.segment_suite import SegmentSuite
 
@@ -34,6 +35,10 @@ class TestPostgresCatalog(CatalogSuite):
 
 
 class TestPostgresDurability(DurabilitySuite):
+    pass
+
+
+class TestPostgresForecasts(ForecastSuite):
     pass
 
 

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from slackwater.algebra.nodes import Aggregate, Filter, Join, Opaque, Project, Rel, Scan
 from slackwater.algebra.printer import describe, node_key
 from slackwater.algebra.serialize import to_json
+from slackwater.arrivals.outlook import Outlook, look_ahead
 from slackwater.capture.noise import quiet
 from slackwater.delta.aggregate import keeps_partials
 from slackwater.delta.environment import Change
@@ -30,7 +31,6 @@ from slackwater.execution.sharing import make_room
 from slackwater.execution.state_planning import (
     Facts,
     Prices,
-    expected_anyway,
     learned,
     next_stairs,
     plan_next,
@@ -105,6 +105,7 @@ class Refresher:
         self.tables = {name: self._table(name) for name in view.tables}
         self.prices: Prices | None = None
         self.planned: StatePlan | None = None
+        self.outlook: Outlook | None = None
 
     def _table(self, name: str) -> TableState:
         table = self.engine.table(name)
@@ -124,6 +125,7 @@ class Refresher:
         """Bring the view to the latest version."""
         if self.before and not self.changes and not full:
             return self._nothing()
+        self.outlook = self._look_ahead()
         mode, reason = self._mode(full)
         attempts = [(mode, True, reason)]
         if mode == INCREMENTAL:
@@ -146,6 +148,14 @@ class Refresher:
             f"the query of {self.view.name!r} fails on the data at version {self.upto}: {_first_line(error)}",
             "correct the rows it fails on, or the query; the last result stands",
         ) from error
+
+    def _look_ahead(self) -> Outlook:
+        """What the next delta will bring; what this one brought is put beside the last forecast, unless it is none."""
+        taking = not self.before or bool(self.changes)
+        present = {t: s.rows for t, s in self.tables.items()}
+        found = look_ahead(self.view, self.engine.now(), taking=taking, present=present)
+        self.timer.phase("forecast")
+        return found
 
     def _nothing(self) -> Refresh:
         self.timer.phase("plan")
@@ -259,9 +269,11 @@ class Refresher:
         ))  # fmt: skip
 
     def expected(self) -> dict[str, Expected]:
-        """The next delta."""
-        rows = {t: s.rows for t, s in self.tables.items()}
-        return expected_anyway(rows, lambda t: not self.tables[t].complete)
+        """The next delta, by the view's forecast; for a table that may bring something, a row at least."""
+        if self.outlook is None:
+            self.outlook = look_ahead(self.view, self.engine.now(), present={t: s.rows for t, s in self.tables.items()})
+        coming = {t.table: t for t in self.outlook.forecast.tables if t.high > 0 and not self.tables[t.table].complete}
+        return {name: Expected(max(t.rows, 1.0), t.deletes) for name, t in coming.items()}
 
     def _predicted(self, mode: str) -> float:
         """What this refresh should take, the states that it builds included."""
@@ -321,6 +333,7 @@ class Refresher:
         seconds = self.timer.total()
         view.observed = {**view.observed, **outcome.observed}
         view.corrections = learned(view.corrections, mode, predicted, seconds["total"])
+        reason = "; ".join((reason, *self.outlook.notes)) if self.outlook is not None else reason
         try:
             with engine.catalog.commit("refresh", view.name, {"mode": mode}, engine.lease) as tx:
                 tx.add_segments(f"v{view.id}", outcome.segments)
@@ -331,6 +344,8 @@ class Refresher:
                 )  # fmt: skip
                 tx.update_view(view.id, version=tx.version, plan_json=json.dumps(to_json(view.plan)),
                                options_json=json.dumps(view.options_with(choices, sizes)))  # fmt: skip
+                if self.outlook is not None:
+                    self.outlook.record(tx)
                 tx.add_refresh(view.id, self.before, tx.version, report.total_seconds, report.to_dict())
         except BaseException:
             outcome.discard(engine.files)

@@ -22,7 +22,7 @@ class Refresh:
         rows_in: changed rows by table.
         rows_inserted: rows added to the result.
         rows_deleted: rows taken from the result.
-        seconds: wall time, by phase (`plan`, `run`, `commit`, `compact`) and in `total`.
+        seconds: wall time, by phase (`forecast`, `plan`, `run`, `commit`, `compact`) and in `total`.
         states: bytes of each state that is kept, by node.
         state_bytes: all states of this view together.
         budget_bytes: what states may occupy.

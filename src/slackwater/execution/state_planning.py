@@ -22,9 +22,6 @@ QUICK = 0.12
 LEARNING = 0.3
 """How much of an error the next prediction takes into account."""
 
-NEXT_SHARE = 0.01
-"""With no forecast at all, this share of each table that can still change is expected to change."""
-
 
 @dataclass(frozen=True, slots=True)
 class Facts:
@@ -117,11 +114,6 @@ def next_stairs(facts: Facts, expected: Mapping[str, Expected], at_hand: AtHand,
     if root.price(frozenset(), building=False) - facts.rates.refresh - facts.rates.step < QUICK:
         return None
     return root.stairs(limit)
-
-
-def expected_anyway(table_rows: Mapping[str, int], can_change: Callable[[str], bool]) -> dict[str, Expected]:
-    """A delta to plan for where nothing is forecast: a small share of every table that can still change."""
-    return {t: Expected(max(1.0, NEXT_SHARE * n)) for t, n in table_rows.items() if can_change(t)}
 
 
 def learned(corrections: Mapping[str, float], mode: str, predicted: float, actual: float) -> dict[str, float]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from slackwater.arrivals.forecast import Forecast
 from slackwater.errors import ViewError
 from slackwater.execution.refresh import Refresher
 from slackwater.execution.state_planning import plan_next
@@ -108,7 +109,7 @@ class WhatIf:
         return target
 
 
-def what_if(view: View, budget: str | int | None, forecast: Mapping[str, float] | None) -> WhatIf:
+def what_if(view: View, budget: str | int | None, forecast: Mapping[str, float] | Forecast | None) -> WhatIf:
     """Plan for another budget or forecast; nothing is run and nothing changes."""
     from slackwater.algebra.nodes import Opaque
 
@@ -128,7 +129,9 @@ def what_if(view: View, budget: str | int | None, forecast: Mapping[str, float] 
                   (view.state_bytes(), root.price(view.kept, building=False)))  # fmt: skip
 
 
-def _checked(view: View, forecast: Mapping[str, float]) -> dict[str, Expected]:
+def _checked(view: View, forecast: Mapping[str, float] | Forecast) -> dict[str, Expected]:
+    if isinstance(forecast, Forecast):
+        return {t.table: Expected(t.rows, t.deletes) for t in forecast.tables if t.rows > 0}
     known = {name.casefold(): name for name in view.tables}
     found: dict[str, Expected] = {}
     for name, rows in forecast.items():

@@ -12,6 +12,7 @@ from sqlalchemy import URL, Connection, Select, Table, delete, func, insert, sel
 
 from slackwater.errors import CatalogError, TableError, ViewError
 from slackwater.storage import coverage, rows, schema
+from slackwater.storage import forecasts as forecast_rows
 from slackwater.storage.database import Database
 from slackwater.storage.faults import crash_point
 from slackwater.storage.forgetting import forget_segments
@@ -45,6 +46,7 @@ class Catalog:
         self._now = now
         with database.read() as connection:
             self.warehouse_id = str(connection.scalar(select(schema.meta.c.value).filter_by(key="warehouse_id")))
+            self.schema_version = schema.schema_version(connection)
 
     @classmethod
     def open(cls, url: str | URL, *, create: bool = True, now: Callable[[], float] = time.time) -> Catalog:
@@ -118,6 +120,12 @@ class Catalog:
         with self._writing(lease) as connection:
             connection.execute(delete(schema.meta).where(schema.meta.c.key == f"fact.{key}"))
             connection.execute(insert(schema.meta).values(key=f"fact.{key}", value=value))
+
+    def report_pace(self, pace: forecast_rows.PaceRecord, lease: Fence | None = None) -> None:
+        """Record what an upstream system says about a table, instead of what it said before; makes no version."""
+        with self._writing(lease) as connection:
+            rows.live_table(connection, pace.table_id)
+            forecast_rows.replace_pace(connection, pace)
 
     @contextmanager
     def _writing(self, lease: Fence | None) -> Iterator[Connection]:
@@ -225,6 +233,41 @@ class Catalog:
         """List the refreshes of a view, the newest first; they outlive it."""
         query = select(schema.refreshes).filter_by(view_id=view_id).order_by(schema.refreshes.c.id.desc())
         return self._all(RefreshRecord, query.limit(limit))
+
+    def refresh_points(self, view_id: int, limit: int) -> tuple[tuple[int, float], ...]:
+        """Give the version and the time of a view's last refreshes, the oldest first."""
+        table = schema.refreshes
+        query = select(table.c.to_version, table.c.at).where(table.c.view_id == view_id)
+        with self.database.read() as connection:
+            found = connection.execute(query.order_by(table.c.id.desc()).limit(limit)).all()
+        return tuple((row.to_version, row.at) for row in reversed(found))
+
+    def arrivals(self, table: TableRecord, after: int, limit: int) -> tuple[forecast_rows.ArrivalRecord, ...]:
+        """Give the last changes that a table received after a version, the oldest first."""
+        with self.database.read() as connection:
+            return forecast_rows.arrivals(connection, table, after, limit)
+
+    def forecasts(self, view_id: int, limit: int | None = None) -> tuple[forecast_rows.ForecastRecord, ...]:
+        """List the forecasts made for a view, table by table, the newest first; they outlive it."""
+        query = select(schema.forecasts).filter_by(view_id=view_id).order_by(schema.forecasts.c.id.desc())
+        return self._all(forecast_rows.ForecastRecord, query.limit(limit)) if self._has(schema.forecasts) else ()
+
+    def pace(self, table_id: int) -> forecast_rows.PaceRecord | None:
+        """Give what an upstream system last said about a table."""
+        query = select(schema.paces).filter_by(table_id=table_id)
+        found = self._all(forecast_rows.PaceRecord, query) if self._has(schema.paces) else ()
+        return found[0] if found else None
+
+    def delays(self, table_id: int, measured: str, after: int, limit: int) -> tuple[forecast_rows.DelayRecord, ...]:
+        """Give how late the rows of a table's last versions were, by one measure, the oldest first."""
+        table = schema.delays
+        query = select(table).filter_by(table_id=table_id, measured=measured).where(table.c.version > after)
+        query = query.order_by(table.c.version.desc()).limit(limit)
+        return self._all(forecast_rows.DelayRecord, query)[::-1] if self._has(table) else ()
+
+    def _has(self, table: Table) -> bool:
+        # A catalog that is only read may be older than this program; it says nothing about what came later.
+        return self.schema_version >= schema.TABLES_SINCE.get(table.name, 1)
 
     def sources(self, table_id: int) -> tuple[SourceRecord, ...]:
         """List the sources of a table."""

@@ -16,6 +16,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from slackwater.errors import CatalogError, SlackwaterError
 from slackwater.storage import schema
+from slackwater.storage.migrations import upgrade
 from slackwater.storage.sql_errors import coded, outcome_unknown, reason
 
 BUSY_SECONDS: float = 30.0
@@ -47,7 +48,7 @@ class Database:
 
     @classmethod
     def open(cls, url: str | URL, *, create: bool) -> Database:
-        """Connect, and make an empty database a catalog if asked to."""
+        """Connect; if asked to create, make an empty database a catalog and bring an old catalog up to date."""
         parsed = _parse(url)
         place = _place(parsed)
         if parsed.get_backend_name() == "sqlite" and not create and not os.path.exists(parsed.database or ""):
@@ -112,6 +113,10 @@ class Database:
     def _prepare(self, create: bool) -> None:
         with self.engine.connect() as connection:
             ready = schema.is_catalog(connection)
+            outdated = ready and schema.schema_version(connection) < schema.SCHEMA_VERSION
+        if outdated and create:
+            with self._writing() as connection:
+                upgrade(connection)
         if ready:
             return
         if not create:

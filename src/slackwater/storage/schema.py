@@ -31,8 +31,11 @@ from sqlalchemy.types import TypeDecorator
 
 from slackwater.errors import CatalogError
 
-SCHEMA_VERSION: Final = 1
-"""Grows with every change of the tables below; a catalog with a larger one is refused."""
+SCHEMA_VERSION: Final = 2
+"""Grows with every change of the tables below; a catalog with a larger one is refused, an older one is upgraded."""
+
+TABLES_SINCE: Final = {"forecasts": 2, "paces": 2, "delays": 2}
+"""The schema version that brought a table; the others were there from the first."""
 
 _CREATION_LOCK: Final = 0x536C61636B77  # "Slackw": any number, the same in every process
 
@@ -99,6 +102,7 @@ commits = Table(
     _text("kind"),
     _text("subject"),
     _json("detail"),
+    Index("ix_commits_subject", "subject", "version"),
 )
 
 tables = _table(
@@ -189,6 +193,51 @@ refreshes = _table(
     Index("ix_refreshes_view", "view_id"),
 )
 
+# One row for each table of a forecast; what came is filled in when the view is refreshed again.
+forecasts = _table(
+    "forecasts",
+    _id(),
+    _reference("view_id", "views.id"),
+    _reference("table_id", "tables.id"),
+    _text("table_name"),
+    _number("made_version"),
+    Column("made_at", Double, nullable=False),
+    Column("horizon_seconds", Double, nullable=False),
+    _text("kind"),
+    Column("rows", Double, nullable=False),
+    Column("low", Double, nullable=False),
+    Column("high", Double, nullable=False),
+    Column("deletes", Double, nullable=False),
+    Column("complete_after", Boolean, nullable=False),
+    _text("reason"),
+    _json("detail"),
+    _number("actual_rows", optional=True),
+    _number("actual_deleted", optional=True),
+    _number("settled_version", optional=True),
+    Column("settled_at", Double, nullable=True),
+    Index("ix_forecasts_view", "view_id", "id"),
+)
+
+# What an upstream system last said about the table it is delivering.
+paces = Table(
+    "paces",
+    METADATA,
+    Column("table_id", _Id, ForeignKey("tables.id"), primary_key=True, autoincrement=False),
+    Column("rows_per_second", Double, nullable=False),
+    _number("remaining", optional=True),
+    Column("at", Double, nullable=False),
+)
+
+# How late the rows of one version were, by one column of event times: pairs of seconds and rows.
+delays = Table(
+    "delays",
+    METADATA,
+    Column("table_id", _Id, ForeignKey("tables.id"), primary_key=True, autoincrement=False),
+    Column("measured", Text, primary_key=True),
+    Column("version", BigInteger, primary_key=True, autoincrement=False),
+    _json("points"),
+)
+
 sources = _table(
     "sources",
     _id(),
@@ -234,7 +283,7 @@ def is_catalog(connection: Connection) -> bool:
         if present if connection.dialect.name == "sqlite" else present & set(METADATA.tables):
             raise _invalid("the database holds tables of another program")
         return False
-    version = _schema_version(connection)
+    version = schema_version(connection)
     if version > SCHEMA_VERSION:
         raise CatalogError(
             "CATALOG_NEWER",
@@ -242,15 +291,15 @@ def is_catalog(connection: Connection) -> bool:
             "Use the Slackwater version that wrote it, or a newer one.",
             {"found": version, "known": SCHEMA_VERSION},
         )
-    if missing := set(METADATA.tables) - present:
+    expected = {name for name in METADATA.tables if TABLES_SINCE.get(name, 1) <= version}
+    if missing := expected - present:
         raise _invalid(f"the catalog lacks {', '.join(sorted(missing))}")
     return True
 
 
 def create(connection: Connection) -> None:
     """Make an empty database a catalog, unless another process did so in the meantime. Runs in a write transaction."""
-    if connection.dialect.name == "postgresql":
-        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _CREATION_LOCK})
+    lock_tables(connection)
     if is_catalog(connection):
         return
     METADATA.create_all(connection)
@@ -260,7 +309,14 @@ def create(connection: Connection) -> None:
     connection.execute(insert(lease), {"id": 1, **nobody})
 
 
-def _schema_version(connection: Connection) -> int:
+def lock_tables(connection: Connection) -> None:
+    """Let one process at a time make or change tables; on SQLite a write transaction does so by itself."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _CREATION_LOCK})
+
+
+def schema_version(connection: Connection) -> int:
+    """Give the version that the catalog's tables were made or upgraded at."""
     columns = {column["name"] for column in inspect(connection).get_columns(meta.name)}
     found = None
     if columns == set(meta.c.keys()):

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Table, and_, delete, insert, select, update
 
 from slackwater.errors import SourceError, TableError, ViewError
-from slackwater.storage import coverage, rows, schema
+from slackwater.storage import coverage, forecasts, rows, schema
 from slackwater.storage.records import (
     NewSegment,
     NewSourceFile,
@@ -49,6 +49,7 @@ class Transaction:
         table = rows.live_table(self._connection, table_id)
         for source_id in self._connection.scalars(select(schema.sources.c.id).filter_by(table_id=table_id)).all():
             self.drop_source(source_id)
+        forecasts.forget_table(self._connection, table_id)
         self._drop(schema.tables, table_id, table.owner)
 
     def add_view(
@@ -114,6 +115,18 @@ class Transaction:
         values = {"view_id": view_id, "from_version": from_version, "to_version": to_version, "seconds": seconds}
         row = self._insert(schema.refreshes, {**values, "report": dict(report), "at": self.at if at is None else at})
         return rows.read_as(RefreshRecord, row)
+
+    def settle_forecasts(self, view_id: int, actual: Mapping[int, tuple[int, int]], at: float) -> None:
+        """Put what came, as changed and deleted rows by table, beside a view's last forecast."""
+        forecasts.settle(self._connection, view_id, actual, self.version, at)
+
+    def add_forecasts(self, view_id: int, new: Iterable[forecasts.NewForecast], at: float) -> None:
+        """Record a view's forecast of its next delta, instead of one that nothing was put beside."""
+        forecasts.add(self._connection, view_id, new, self.version, at)
+
+    def add_delays(self, new: Iterable[forecasts.DelayRecord]) -> None:
+        """Record how late the rows of some versions were; what is on record already stays."""
+        forecasts.add_delays(self._connection, new)
 
     def replace_states(self, view_id: int, states: Iterable[NewState]) -> None:
         """Record the saved states of a view, instead of all it had."""

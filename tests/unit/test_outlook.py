@@ -1,0 +1,227 @@
+"""From the catalog to a forecast and back: settled, judged, demoted, trusted again. Without Spark."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import slackwater as sw
+from slackwater.arrivals.outlook import MOST_CHANGES, ArrivalLog, look_ahead
+from slackwater.arrivals.scoring import ForecastReport, missed
+from slackwater.storage import Catalog, NewSegment, sqlite_url
+from slackwater.storage.files import WarehouseFiles
+from slackwater.storage.forecasts import ArrivalRecord, PaceRecord
+from tests.unit.catalog_suite import refused
+
+
+class Warehouse:
+    """A catalog with two tables and a view, and the little of an engine that a forecast looks at."""
+
+    def __init__(self, path: Path, forecaster: Any) -> None:
+        self.catalog, self.now = Catalog.open(sqlite_url(path / "catalog.db")), 1_000.0
+        fields = [{"name": "id", "type": "integer"}, {"name": "at", "type": "timestamp"}]
+        with self.catalog.commit("create_table", "orders") as tx:
+            tx.add_table("orders", json.dumps({"fields": fields}))
+        with self.catalog.commit("create_table", "other") as tx:
+            tx.add_table("other", json.dumps({"fields": fields[:1]}))
+        with self.catalog.commit("create_view", "v") as tx:
+            self.id = tx.add_view("v", "{}", "{}", "{}", "{}").id
+        self.engine = SimpleNamespace(
+            catalog=self.catalog,
+            arrivals=ArrivalLog(self.catalog),
+            files=WarehouseFiles(path),
+            table=lambda name: SimpleNamespace(count=lambda: 1000),
+        )
+        self.view: Any = SimpleNamespace(
+            id=self.id, version=0, tables=("orders", "other"), forecaster=forecaster, engine=self.engine
+        )
+
+    def change(self, table: str, rows: int, path: str | None = None) -> None:
+        with self.catalog.commit("change", table, {"inserted": rows, "deleted": 0}) as tx:
+            if path is not None:
+                tx.add_segments("t1", [NewSegment(1, path, rows, 1)])
+
+    def refresh(self, rows: int = 0) -> tuple[str, ...]:
+        """One change of `orders` and one refresh; gives what the user is told."""
+        if rows:
+            self.change("orders", rows)
+        self.now += 60.0
+        found = look_ahead(self.view, self.now, taking=bool(rows) or not self.view.version)
+        with self.catalog.commit("refresh", "v") as tx:
+            found.record(tx)
+            tx.add_refresh(self.id, 0, tx.version, 0.1, {}, at=self.now)
+            self.view.version = tx.version
+        return found.notes
+
+    def report(self) -> ForecastReport:
+        return ForecastReport("v", self.view.forecaster.kind, self.catalog.forecasts(self.id))
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Any]:
+    made: list[Warehouse] = []
+
+    def make(forecaster: Any) -> Warehouse:
+        made.append(Warehouse(tmp_path, forecaster))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.catalog.close()
+
+
+def test_forecast_and_actual_stand_side_by_side(make: Any) -> None:
+    warehouse = make(sw.fixed(orders=100))
+    warehouse.refresh()
+    warehouse.refresh(80)
+    report = warehouse.report()
+    newest, oldest = ([row for row in report if row["table"] == "orders"][i] for i in (0, 1))
+    assert (oldest["rows"], oldest["actual"], oldest["error"], oldest["missed"]) == (100, 80, 20, False)
+    assert (newest["rows"], newest["actual"]) == (100, None)
+    assert [(row["rows"], row["actual"]) for row in report if row["table"] == "other"] == [(0, None), (0, 0)]
+    assert report.errors() == {"orders": pytest.approx(0.25), "other": None}
+    text = str(report)
+    assert "+25%" in text
+    assert "other: nothing came" in text
+    assert "<table>" in report._repr_html_()
+    assert report.notes == []
+
+
+def test_a_forecast_that_keeps_failing_is_demoted_and_trusted_again_when_it_does_better(make: Any) -> None:
+    warehouse = make(sw.fixed(orders=100_000))
+    assert warehouse.refresh() == ()
+    assert warehouse.refresh(100) == ()
+    assert warehouse.refresh(110) == ()
+    (told,) = warehouse.refresh(120)
+    assert "'orders' was far off 3 of the last 3 times and is demoted to naive" in told
+    forecast = look_ahead(warehouse.view, warehouse.now).forecast
+    assert (forecast.kind, forecast.of("orders").kind, forecast.of("orders").rows) == ("fixed", "naive", 110)
+    assert "far off 3 of the last 3" in forecast.of("orders").reason
+    assert forecast.of("other").kind == "fixed", "only the table that failed"
+    report = warehouse.report()
+    assert (report[0]["kind"], report[1]["kind"]) in (("naive", "fixed"), ("fixed", "naive"))
+    assert "demoted to naive" in report.notes[0]
+    assert "demoted to naive" in str(report)
+    # Its own words are judged while it is demoted, not those of the naive forecast, which would do by now.
+    assert [warehouse.refresh(rows) for rows in (130, 140, 150, 160)] == [(), (), (), ()], "told once"
+    # Two good ones of the last five are not enough, three are.
+    assert warehouse.refresh(100_000) == ()
+    assert warehouse.refresh(100_000) == ()
+    (told,) = warehouse.refresh(100_000)
+    assert "good enough again" in told
+    assert look_ahead(warehouse.view, warehouse.now).forecast.of("orders").kind == "fixed"
+    assert warehouse.report().notes == []
+
+
+def test_another_kind_starts_with_a_clean_record(make: Any) -> None:
+    warehouse = make(sw.fixed(orders=100_000))
+    for rows in (0, 5, 5, 5, 5):
+        warehouse.refresh(rows)
+    warehouse.view.forecaster = sw.late_arrivals()
+    assert look_ahead(warehouse.view, warehouse.now).forecast.of("orders").kind == "late_arrivals"
+
+
+def test_a_refresh_that_nothing_came_for_settles_nothing(make: Any) -> None:
+    warehouse = make(sw.fixed(orders=100))
+    warehouse.refresh()
+    before = warehouse.catalog.forecasts(warehouse.id)
+    warehouse.refresh()
+    assert warehouse.catalog.forecasts(warehouse.id) == before
+
+
+def test_a_complete_table_brings_nothing_whatever_was_forecast(make: Any) -> None:
+    warehouse = make(sw.fixed(orders=100))
+    with warehouse.catalog.commit("mark_complete", "orders") as tx:
+        tx.mark_complete(1)
+    said = look_ahead(warehouse.view, 5.0).forecast.of("orders")
+    assert (said.rows, said.complete_after) == (0, True)
+
+
+def test_the_winner_of_the_contest_is_remembered_across_restarts(make: Any) -> None:
+    warehouse = make(sw.learned())
+    for rows in (0, *[50] * 9):
+        warehouse.refresh(rows)
+    kept = {r.table_name: r.detail["remembered"] for r in warehouse.catalog.forecasts(warehouse.id, 2)}
+    assert (kept["orders"]["model"], kept["other"]["model"]) == ("last", "zero")
+    at = kept["orders"]["at"]
+    warehouse.engine.arrivals = ArrivalLog(warehouse.catalog)  # as a new process would
+    warehouse.refresh(50)
+    newest = next(r for r in warehouse.catalog.forecasts(warehouse.id) if r.table_name == "orders")
+    assert newest.detail["remembered"]["at"] == at, "no new contest"
+    assert (newest.rows, newest.horizon_seconds) == (50, 60)
+
+
+def test_a_pace_is_read_from_the_catalog(make: Any) -> None:
+    warehouse = make(sw.paced())
+    warehouse.catalog.report_pace(PaceRecord(1, 5.0, 1000, at=0.0))
+    forecast = look_ahead(warehouse.view, 10.0, "20s").forecast
+    assert (forecast.of("orders").rows, forecast.of("other").rows, forecast.horizon_seconds) == (100, 0, 20)
+
+
+def test_delays_are_read_from_files_once(make: Any, tmp_path: Path) -> None:
+    warehouse = make(sw.late_arrivals("at"))
+    files = []
+    for number in range(3):
+        path = f"data/t1/{number}"
+        (tmp_path / path).mkdir(parents=True)
+        rows = [None, 10**6 * 10, 10**6 * 20]
+        times = pa.array(rows, pa.timestamp("us", tz="UTC"))
+        pq.write_table(pa.table({"c0": pa.array([1, 2, 3]), "c1": times}), tmp_path / path / "part-0.parquet")
+        warehouse.change("orders", 3, path)
+        files.append(path)
+    warehouse.refresh()
+    records = warehouse.catalog.delays(1, "at", 0, 10)
+    arrived = {a.version: a.at for a in warehouse.catalog.arrivals(warehouse.catalog.table("orders"), 0, 10)}
+    assert len(records) == 3
+    for record in records:
+        at = arrived[record.version]
+        assert record.points == [[pytest.approx(at - 20, abs=0.01), 1], [pytest.approx(at - 10, abs=0.01), 1]]
+    for path in files:  # what was measured is not read again
+        (tmp_path / path / "part-0.parquet").unlink()
+    warehouse.refresh(7)
+    assert warehouse.catalog.delays(1, "at", 0, 10) == records
+
+
+def test_a_horizon_that_is_none_is_refused(make: Any) -> None:
+    warehouse = make(sw.learned())
+    for bad in ("soon", -1, 0, float("nan"), float("inf")):
+        with refused("FORECAST_INVALID"):
+            look_ahead(warehouse.view, 5.0, bad)
+
+
+def test_the_log_of_arrivals_grows_and_forgets(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    warehouse = make(sw.learned())
+    log, table = ArrivalLog(warehouse.catalog), warehouse.catalog.table("orders")
+    for rows in (1, 2, 3):
+        warehouse.change("orders", rows)
+        changes, whole = log.of(table)
+        assert (changes[-1].rows, len(changes), whole) == (rows, rows, True)
+    assert all(isinstance(change, ArrivalRecord) for change in changes)
+    assert MOST_CHANGES > 3
+    monkeypatch.setattr("slackwater.arrivals.outlook.MOST_CHANGES", 2)
+    changes, whole = log.of(table)
+    assert ([change.rows for change in changes], whole) == ([2, 3], False)
+    changes, whole = ArrivalLog(warehouse.catalog).of(table)
+    assert ([change.rows for change in changes], whole) == ([2, 3], False)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "actual", "far"),
+    [(80, 120, 100, False), (80, 120, 1_200, False), (80, 120, 1_300, True), (80, 120, 8, False), (80, 120, 6, True)],
+)
+def test_a_miss_is_ten_times_outside_the_bounds(low: float, high: float, actual: float, far: bool) -> None:
+    assert missed(low, high, actual) is far
+
+
+def test_statsmodels_is_imported_only_when_it_is_needed() -> None:
+    code = "import sys, slackwater; sys.exit('statsmodels' in sys.modules or 'scipy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
