@@ -1,0 +1,189 @@
+"""States chosen by cost on Spark: the forecast decides, the budget holds, the result depends on neither."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import slackwater as sw
+from slackwater.errors import SlackwaterError
+from slackwater.execution.states import release
+from slackwater.planning.rates import Rates
+from slackwater.planning.strategies import STRATEGIES
+
+pytestmark = pytest.mark.spark
+
+# Reading costs so much here that prices mean something for a few hundred rows; writing costs nothing to speak of.
+SLOW = Rates(scan_row=1e-3, scan_value=1e-3, state_row=1e-5, probe=1e-5, build=1e-5, write=1e-6, merge=1e-5, step=1e-3,
+             aggregate=1e-5, compare=1e-5, refresh=1e-3)  # fmt: skip
+
+QUERY = """SELECT c.region, count(*) AS n, sum(l.price) AS total FROM lines l
+    JOIN orders o ON l.oid = o.oid JOIN customers c ON o.cid = c.cid
+    WHERE c.region <> 'north' AND o.state = 'open' AND l.price > 10 GROUP BY c.region"""
+
+
+@pytest.fixture
+def shop(tmp_path: Path, spark: SparkSession) -> Iterator[sw.Engine]:
+    with sw.Engine(tmp_path / "wh", spark=spark, save_states=False) as engine:
+        engine._rates = SLOW
+        lines = engine.create_table("lines", "oid INT, price INT")
+        orders = engine.create_table("orders", "oid INT, cid INT, state STRING", key=["oid"])
+        customers = engine.create_table("customers", "cid INT, region STRING", key=["cid"])
+        lines.insert([(n % 200, n % 37) for n in range(1000)])
+        orders.insert([(n, n % 40, "open" if n % 3 else "closed") for n in range(200)])
+        customers.insert([(n, ("north", "south", "east")[n % 3]) for n in range(40)])
+        yield engine
+
+
+def add_lines(engine: sw.Engine, first: int) -> None:
+    engine.table("lines").insert([(n % 200, 20 + n % 7) for n in range(first, first + 5)])
+
+
+def add_customers(engine: sw.Engine, first: int) -> None:
+    engine.table("customers").upsert([(first % 40, "west"), (1000 + first, "south")])
+    engine.table("orders").upsert([(first % 200, 1000 + first, "open")])
+
+
+def labels(view: sw.View) -> str:
+    return " | ".join(sorted(view.states_by_label()))
+
+
+def test_the_forecast_decides_what_is_kept(shop: sw.Engine) -> None:
+    view = shop.create_view("totals", QUERY, forecast=sw.fixed({"lines": 5}))
+    assert "lines" not in labels(view)
+    assert "Aggregate" in labels(view)
+    met = {label for label in view.states_by_label() if "Aggregate" not in label}
+    assert met, "what new lines will meet is kept"
+    add_lines(shop, 0)
+    assert view.refresh().mode == "incremental"
+    assert view.verify()
+    view.set_forecast(sw.fixed({"customers": 2, "orders": 1}))
+    add_lines(shop, 10)
+    view.refresh()
+    kept = {label for label in view.states_by_label() if "Aggregate" not in label}
+    assert kept != met, "the forecast moved to other tables, and the states with it"
+    add_customers(shop, 7)
+    assert view.refresh().mode == "incremental"
+    assert view.verify()
+
+
+def test_what_was_not_foreseen_is_right_all_the_same(shop: sw.Engine) -> None:
+    view = shop.create_view("totals", QUERY, forecast=sw.fixed({"lines": 5}))
+    add_customers(shop, 3)
+    shop.table("lines").delete([(1, 1)])
+    view.refresh()
+    assert view.verify()
+    view.set_forecast(sw.fixed({"customers": 10**9}))
+    add_lines(shop, 30)
+    view.refresh()
+    assert view.verify()
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_every_strategy_gives_the_same_result(shop: sw.Engine, strategy: str) -> None:
+    view = shop.create_view("totals", QUERY, strategy=strategy)
+    for turn in range(2):
+        add_lines(shop, 40 + 10 * turn)
+        add_customers(shop, 11 + turn)
+        report = view.refresh()
+        assert view.verify()
+        assert report.state_bytes <= report.budget_bytes
+    if strategy == "rebatch":
+        assert report.mode == "recompute"
+        assert not report.states
+    if strategy == "incremental":
+        assert report.mode == "incremental"
+
+
+def test_states_never_exceed_the_budget(shop: sw.Engine) -> None:
+    view = shop.create_view("totals", QUERY, strategy="incremental")
+    whole = view.state_bytes()
+    assert whole > 0
+    for at, budget in enumerate((whole, whole // 2, 1, 0, whole // 3)):
+        shop.budget = budget
+        add_lines(shop, 100 + 10 * at)
+        add_customers(shop, 20 + at)
+        report = view.refresh()
+        stored = {i for state in view.states.values() for i in state.rdd_ids()}
+        infos = [i for i in shop.spark._sc._jsc.sc().getRDDStorageInfo() if int(i.id()) in stored]
+        assert sum(int(i.memSize()) + int(i.diskSize()) for i in infos) <= budget
+        assert report.state_bytes <= budget
+        assert view.verify()
+
+
+def test_memory_moves_to_the_view_that_it_saves_most(shop: sw.Engine) -> None:
+    first = shop.create_view("first", QUERY, forecast=sw.fixed({"lines": 5}))
+    full = first.state_bytes()
+    assert full > 0
+    shop.budget = full
+    second = shop.create_view("second", QUERY.replace("l.price > 10", "l.price > 11"), forecast=sw.fixed({"lines": 5}))
+    assert first.state_bytes() + second.state_bytes() <= full
+    for view in (first, second):
+        add_lines(shop, 200)
+        view.refresh()
+        assert view.verify()
+        assert first.state_bytes() + second.state_bytes() <= full
+
+
+def test_states_that_spark_has_lost_are_made_again(shop: sw.Engine) -> None:
+    view = shop.create_view("totals", QUERY, strategy="incremental")
+    release(s for state in view.states.values() for s in state.segments)
+    add_lines(shop, 300)
+    report = view.refresh()
+    assert report.mode == "recompute"
+    assert view.verify()
+    add_lines(shop, 310)
+    assert view.refresh().mode == "incremental"
+    assert view.verify()
+
+
+def test_what_if_answers_without_running(shop: sw.Engine, tmp_path: Path) -> None:
+    view = shop.create_view("totals", QUERY, forecast=sw.fixed({"lines": 5}))
+    before = shop.catalog.version()
+    nothing, plenty = view.what_if(budget=0), view.what_if(budget="1GB")
+    assert not any(c.keep for c in nothing.choices)
+    assert plenty.seconds <= nothing.seconds
+    costs = [cost for _, cost in plenty.curve]
+    assert costs == sorted(costs, reverse=True)
+    other = view.what_if(forecast={"CUSTOMERS": 5})
+    assert {c.label for c in other.choices if c.keep} != {c.label for c in plenty.choices if c.keep}
+    assert shop.catalog.version() == before
+    assert plenty.save_picture(tmp_path / "budget.png").stat().st_size > 5_000
+    assert "what if" in str(plenty)
+    assert plenty.to_dict()["view"] == "totals"
+    for bad in ({"nowhere": 1}, {"lines": -1}, {"lines": float("nan")}, {"lines": True}):
+        with pytest.raises(SlackwaterError) as error:
+            view.what_if(forecast=bad)
+        assert error.value.code == "FORECAST_INVALID"
+    with pytest.raises(SlackwaterError) as error:
+        view.what_if(budget="-1GB")
+    assert error.value.code == "BUDGET_INVALID"
+
+
+def test_reasons_and_predictions_are_on_record(shop: sw.Engine) -> None:
+    view = shop.create_view("totals", QUERY, forecast=sw.fixed({"lines": 5}))
+    add_lines(shop, 400)
+    report = view.refresh()
+    assert report.predicted_seconds > 0
+    assert "recompute" in report.reason, "the way not taken, with its price"
+    assert report.next_best
+    text = str(view.explain(sql=False))
+    assert "saves" in text
+    assert "next best" in text
+    assert "predicted" in str(view.history())
+
+
+def test_calibration_is_remembered_for_the_cluster(shop: sw.Engine) -> None:
+    rates = shop.calibrate()
+    assert rates.cluster
+    assert all(value > 0 for name, value in rates.to_dict().items() if name != "cluster")
+    shop._rates = None
+    assert shop.rates == rates
+    assert shop.ensure_rates(10**9) == rates, "the same cluster is not measured twice"
+    with shop.writing() as lease:
+        shop.catalog.set_fact("rates", "no numbers at all", lease)
+    shop._rates = None
+    assert shop.rates == Rates()
