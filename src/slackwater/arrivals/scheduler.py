@@ -113,9 +113,8 @@ class Scheduler:
 
     def _attempt(self, tick: Tick, key: tuple[str, int], name: str, version: int, action: Callable[[], T]) -> T | None:
         """Do something unless it failed a short while ago; a failure is put on the tick's record."""
-        now = read(self._engine.clock)
         before = self._setbacks.get(key)
-        if before is not None and before.version == version and not before.over(now):
+        if before is not None and before.version == version and not before.over(read(self._engine.clock)):
             return None
         try:
             result = action()
@@ -126,7 +125,7 @@ class Scheduler:
             if told.code in GONE:
                 return None
             attempts = before.attempts + 1 if before is not None and before.version == version else 1
-            setback = self._setbacks[key] = Setback(told, attempts, now, version)
+            setback = self._setbacks[key] = Setback(told, attempts, read(self._engine.clock), version)
             kind = "source" if key[0] == "source" else "view"
             tick.failures.append(Failure(kind, name, told, setback.attempts, setback.wait))
             return None
@@ -174,15 +173,18 @@ class Scheduler:
         """One tick; gives whether to go on."""
         try:
             tick = self.tick(interval)
-            if on_tick is not None:
-                on_tick(tick)
-            with self._ticking:
-                return not (beats.ended or (until_complete and self._finished()))
         except SlackwaterError as error:
             if error.code == "ENGINE_CLOSED" and beats.ended:  # closing the engine ends its run
                 return False
-            if error.code in GONE:
-                return True
+            raise
+        if on_tick is not None:
+            on_tick(tick)
+        try:
+            with self._ticking:
+                return not (beats.ended or (until_complete and self._finished()))
+        except SlackwaterError as error:
+            if error.code in GONE or (error.code == "ENGINE_CLOSED" and beats.ended):
+                return True  # a view was dropped since we looked; or the next wait ends the run
             raise
 
     def _finished(self) -> bool:
