@@ -18,7 +18,9 @@ from slackwater.algebra.nodes import Field
 from slackwater.algebra.serialize import to_json
 from slackwater.capture import Captured, capture
 from slackwater.capture.plans import TableShape
-from slackwater.errors import SlackwaterError, TableError, ViewError
+from slackwater.declared import Declared, renamed
+from slackwater.eligibility import Eligibility, eligibility, refused, require_incremental
+from slackwater.errors import QueryRefused, SlackwaterError, TableError, ViewError
 from slackwater.execution.sessions import Sessions, active_session_kept, start_spark
 from slackwater.settings import parse_bytes, pinned_settings
 from slackwater.storage.catalog import Catalog
@@ -29,7 +31,7 @@ from slackwater.storage.records import TableRecord
 from slackwater.table import Table
 from slackwater.view import View
 
-STRATEGIES = ("auto", "rebatch")
+STRATEGIES = ("auto", "incremental", "rebatch")
 RESERVED = ("_w", "_n", "_d", "_file", "_pos", "_born", "_change_type", "_version", "_weight")
 
 
@@ -232,26 +234,40 @@ class Engine:
         *,
         strategy: str = "auto",
         populate: bool = True,
+        strict: bool = False,
+        columns: Sequence[str] = (),
+        comment: str = "",
+        memory_budget: str | int | None = None,
+        schedule: str = "",
     ) -> View:
         """Make a standing query and, unless told otherwise, compute its first result.
 
         Args:
             name: the view's name; tables and views share one namespace.
             query: SQL text, a DataFrame made from `Table.relation()`, or a function from the tables' relations to one.
-            strategy: "auto" keeps states within the budget; "rebatch" keeps none and recomputes.
+            strategy: "auto" keeps states within the budget and recomputes where that is cheaper; "incremental" does so
+                only where it must; "rebatch" keeps no states and recomputes.
             populate: compute the first result now.
+            strict: refuse a query of which any operator would be recomputed; see `check`.
+            columns: names for the result's columns, instead of the query's.
+            comment: a remark for people.
+            memory_budget: what this view's states may occupy, within the engine's budget.
+            schedule: when to refresh, in the words of SQL's SCHEDULE, such as "EVERY 5 MINUTES".
         """
         if strategy not in STRATEGIES:
             raise ViewError(
                 "STRATEGY_UNKNOWN", f"there is no strategy {strategy!r}", f"use one of {', '.join(STRATEGIES)}"
             )
+        declared = Declared.of(comment, strict, memory_budget, schedule)
         with self.writing() as lease:
             settings = pinned_settings(self.spark)
-            captured = self.capture(query, settings)
+            captured = renamed(self.capture(query, settings), columns)
+            if strict:
+                require_incremental(eligibility(captured.plan), name)
             query_json = json.dumps({"sql": captured.sql, "columns": captured.columns, "order": captured.order})
             with self.catalog.commit("create_view", name, {}, lease) as tx:
                 record = tx.add_view(name, query_json, json.dumps(to_json(captured.plan)), json.dumps(settings),
-                                     json.dumps({"strategy": strategy, "stats": {}, "ordered": False}))  # fmt: skip
+                                     json.dumps({"strategy": strategy, "declared": declared.to_json()}))  # fmt: skip
             view = self._views[record.id] = View(self, record)
             if populate:
                 try:
@@ -262,6 +278,17 @@ class Engine:
                     self._views.pop(record.id, None)
                     raise
         return view
+
+    def check(self, query: str | DataFrame | Callable[[Mapping[str, DataFrame]], DataFrame]) -> Eligibility:
+        """Tell how a query would be refreshed as a view, operator by operator, without making one.
+
+        A query that cannot be a view is reported as refused, not raised.
+        """
+        with self._lock, active_session_kept():
+            try:
+                return eligibility(self.capture(query, pinned_settings(self.spark)).plan)
+            except QueryRefused as error:
+                return refused(error)
 
     def capture(
         self, query: str | DataFrame | Callable[[Mapping[str, DataFrame]], DataFrame], settings: Mapping[str, str]

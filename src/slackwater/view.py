@@ -16,6 +16,7 @@ from slackwater.algebra.nodes import Aggregate, Opaque, Rel, Scan, TopK
 from slackwater.algebra.partials import partial_schema
 from slackwater.algebra.printer import node_key
 from slackwater.algebra.serialize import from_json
+from slackwater.declared import Declared
 from slackwater.errors import ViewError
 from slackwater.execution import explaining, verifying
 from slackwater.execution.compaction import compact_result, compact_states, compact_tables
@@ -47,6 +48,7 @@ class View:
         self.settings: dict[str, str] = json.loads(record.settings_json)
         options = json.loads(record.options_json)
         self.strategy: str = options["strategy"]
+        self.declared = Declared.from_json(options.get("declared", {}))
         self.shares: dict[str, float] = options.get("shares", {})
         self.choices = tuple(Choice(**c) for c in options.get("choices", ()))
         self._known_bytes: dict[str, int] = options.get("bytes", {})
@@ -80,6 +82,11 @@ class View:
     def result_schema(self) -> StructType:
         """The result's columns, as files name them by position."""
         return self.schema
+
+    @property
+    def budget(self) -> int:
+        """What this view's states may occupy if no other view has any."""
+        return self.declared.capped(self.engine.budget)
 
     @property
     def wanted(self) -> frozenset[str]:
@@ -202,8 +209,9 @@ class View:
         from slackwater.algebra.serialize import to_json
 
         listed = [{"key": c.key, "label": c.label, "keep": c.keep, "reason": c.reason} for c in choices]
-        return {"strategy": self.strategy, "shares": self.shares, "choices": listed,
-                "bytes": {**self._known_bytes, **sizes}, "logical": to_json(self.logical_plan)}  # fmt: skip
+        return {"strategy": self.strategy, "declared": self.declared.to_json(), "shares": self.shares,
+                "choices": listed, "bytes": {**self._known_bytes, **sizes},
+                "logical": to_json(self.logical_plan)}  # fmt: skip
 
     def adopt(self, version: int, states: dict[str, State], choices: tuple[Choice, ...], program: Program,
               sizes: Mapping[str, int]) -> None:  # fmt: skip

@@ -188,13 +188,18 @@ def difference(root: Rel, env: Environment) -> Rel:
     return Difference(full(root, env, "new"), Input(RESULT, root.schema, env.signed_result))
 
 
+def compares_results(root: Rel) -> bool:
+    """Whether a refresh compares the new result with the last one, instead of asking the root for its delta."""
+    return isinstance(root, Opaque) or any(isinstance(node, TopK) or not repeatable(node) for node in root.walk())
+
+
 def result_delta(root: Rel, env: Environment) -> Rel | None:
     """D of a view's root.
 
     Ordered and opaque queries compare with the last result instead of redoing the old side. So do floating-point
     aggregates: a sum that is added up again in another order differs in its last digits, and would not be taken back.
     """
-    if isinstance(root, Opaque) or any(isinstance(node, TopK) or not repeatable(node) for node in root.walk()):
+    if compares_results(root):
         if not isinstance(root, Opaque) and not env.touches(root):
             return None
         return difference(root, env)

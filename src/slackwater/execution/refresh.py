@@ -135,7 +135,7 @@ class Refresher:
         self.timer.phase("plan")
         return Refresh(self.view.name, "none", self.before, self.before, seconds=self.timer.total(),
                        states=self.view.states_by_label(), state_bytes=self.view.state_bytes(),
-                       budget_bytes=self.engine.budget, reason="no table of the query has changed")  # fmt: skip
+                       budget_bytes=self.view.budget, reason="no table of the query has changed")  # fmt: skip
 
     def _mode(self, full: bool) -> tuple[str, str]:
         if not self.before:
@@ -149,7 +149,7 @@ class Refresher:
             return RECOMPUTE, "the strategy is rebatch"
         changed = sum(c.inserted + c.deleted for c in self.changes.values())
         present = sum(c.before for c in self.changes.values())
-        if changed > LARGE_DELTA * present:
+        if changed > LARGE_DELTA * present and self.view.strategy != "incremental":
             return RECOMPUTE, f"{changed:,} changed rows against {present:,}: the delta is too large to pay"
         missing = self._missing_states()
         if missing:
@@ -210,11 +210,14 @@ class Refresher:
 
     def _choices(self, shares: Mapping[str, float]) -> tuple[Choice, ...]:
         known = self.view.known_bytes()
-        budget = max(self.engine.budget - self.engine.state_bytes(without=self.view.id), 0)
         recorded = {**self.view.shares, **shares}
         self.view.shares = dict(recorded)
         return choose_states(self.view.plan, lambda t: not self.tables[t].complete,
-                             lambda n: recorded.get(node_key(n), 1.0), budget, known)  # fmt: skip
+                             lambda n: recorded.get(node_key(n), 1.0), self._budget(), known)  # fmt: skip
+
+    def _budget(self) -> int:
+        """What this view's states may occupy beside those of the others."""
+        return self.view.declared.capped(max(self.engine.budget - self.engine.state_bytes(without=self.view.id), 0))
 
     # --- inputs ----------------------------------------------------------------------------------
 
@@ -259,7 +262,7 @@ class Refresher:
         kept = {key: state for key, state in kept.items() if key in wanted}
         stored = stored_bytes(engine.spark, {i for state in kept.values() for i in state.rdd_ids()})
         sizes = _sizes(kept, stored)
-        kept, choices = _fit(kept, sizes, choices, max(engine.budget - engine.state_bytes(without=view.id), 0))
+        kept, choices = _fit(kept, sizes, choices, self._budget())
         rows_in = {t: c.inserted + c.deleted for t, c in self.changes.items()} or {
             t: s.rows for t, s in self.tables.items()
         }
@@ -268,7 +271,7 @@ class Refresher:
                 tx.add_segments(f"v{view.id}", outcome.segments)
                 report = Refresh(
                     view.name, mode, self.before, tx.version, rows_in, inserted, deleted, self.timer.total(),
-                    {kept[k].label[:120]: sizes[k] for k in kept}, sum(sizes[k] for k in kept), engine.budget, reason,
+                    {kept[k].label[:120]: sizes[k] for k in kept}, sum(sizes[k] for k in kept), view.budget, reason,
                 )  # fmt: skip
                 tx.update_view(view.id, version=tx.version, plan_json=json.dumps(to_json(view.plan)),
                                options_json=json.dumps(view.options_with(choices, sizes)))  # fmt: skip
