@@ -23,6 +23,7 @@ import click
 from slackwater import __version__, cli_tables
 from slackwater.cli_demo import bench, demo
 from slackwater.cli_session import EXIT_CODES, ExitCode, Session, exit_code, with_session
+from slackwater.cli_sql import check, sql
 from slackwater.errors import SlackwaterError
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ def cli() -> None:
 
 cli.add_command(demo)
 cli.add_command(bench)
+cli.add_command(check)
+cli.add_command(sql)
 
 
 def command(name: str) -> Callable[[Callable[..., None]], click.Command]:

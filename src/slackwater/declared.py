@@ -9,6 +9,7 @@ from typing import Any
 
 from slackwater.capture import Captured
 from slackwater.errors import ViewError
+from slackwater.schedules import schedule_of
 from slackwater.settings import parse_bytes
 
 
@@ -32,7 +33,8 @@ class Declared:
     def of(cls, comment: str, strict: bool, memory_budget: str | int | None, schedule: str) -> Declared:
         """Check and take over what a user gave."""
         budget = None if memory_budget is None else parse_bytes(memory_budget)
-        return cls(comment, bool(strict), budget, schedule)
+        timing = schedule_of(schedule)
+        return cls(comment, bool(strict), budget, "" if timing is None else timing.text)
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Declared:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -14,7 +15,7 @@ from pyspark.sql.types import StructField, StructType, _parse_datatype_string
 from slackwater.algebra.expressions import quote
 from slackwater.algebra.nodes import Aggregate, Opaque, Rel, Scan, TopK
 from slackwater.algebra.partials import partial_schema
-from slackwater.algebra.printer import node_key
+from slackwater.algebra.printer import describe, node_key
 from slackwater.algebra.serialize import from_json
 from slackwater.declared import Declared
 from slackwater.errors import ViewError
@@ -27,12 +28,15 @@ from slackwater.execution.saving import load_states, save_states
 from slackwater.execution.sessions import active_session_kept
 from slackwater.execution.states import State, release
 from slackwater.planning.default_states import Choice
+from slackwater.schedules import schedule_of
 from slackwater.storage.records import ViewRecord
 from slackwater.storage.relations import RelationReader
 from slackwater.table import change_feed
 
 if TYPE_CHECKING:
     from slackwater.engine import Engine
+    from slackwater.replacing import Replacement
+    from slackwater.storage.transaction import Transaction
 
 
 class View:
@@ -42,13 +46,11 @@ class View:
         self.engine = engine
         self.id, self.name, self.version = record.id, record.name, record.version
         query = json.loads(record.query_json)
-        self.sql: str | None = query["sql"]
         self.columns: tuple[str, ...] = tuple(query["columns"])
-        self._order: list[list[Any]] = [json.loads(o) for o in query["order"]]
+        self.order: tuple[str, ...] = tuple(query["order"])
         self.settings: dict[str, str] = json.loads(record.settings_json)
         options = json.loads(record.options_json)
-        self.strategy: str = options["strategy"]
-        self.declared = Declared.from_json(options.get("declared", {}))
+        self.declare(record)
         self.shares: dict[str, float] = options.get("shares", {})
         self.choices = tuple(Choice(**c) for c in options.get("choices", ()))
         self._known_bytes: dict[str, int] = options.get("bytes", {})
@@ -59,6 +61,16 @@ class View:
         self._schema: StructType | None = None
         self._loaded = False
         self._dropped = False
+        self._replaces: tuple[View, ViewRecord] | None = None
+        self.replacement: Replacement | None = None
+        """What became of the states of the view that this one replaced."""
+
+    def declare(self, record: ViewRecord) -> None:
+        """Take over what can change without changing the result."""
+        options = json.loads(record.options_json)
+        self.sql: str | None = json.loads(record.query_json)["sql"]
+        self.strategy: str = options["strategy"]
+        self.declared = Declared.from_json(options.get("declared", {}))
 
     def __repr__(self) -> str:
         return f"View({self.name!r}, version={self.version})"
@@ -99,7 +111,7 @@ class View:
         """Bring the result to the latest version, in one commit; `full` recomputes it."""
         self._check_alive()
         with self.engine.writing():
-            self._load_states()
+            self.load_states()
             return Refresher(self).refresh(full=full)
 
     def result(self, version: int | None = None) -> DataFrame:
@@ -109,7 +121,7 @@ class View:
             raise ViewError("VIEW_EMPTY", f"view {self.name!r} has no result yet", "call refresh() first")
         at = self.version if version is None else self.engine.check_version(version)
         frame = self.result_frame(self.engine.spark, at).toDF(*self.columns)
-        keys = [_sort_column(*key) for key in self._order]
+        keys = [_sort_column(*json.loads(key)) for key in self.order]
         return frame.orderBy(*keys) if keys else frame
 
     def changes(self, since: int = 0) -> DataFrame:
@@ -138,6 +150,17 @@ class View:
             self.name, [dict(r.report) | {"at": r.at} for r in self.engine.catalog.refreshes(self.id, limit)]
         )
 
+    def set_schedule(self, schedule: str) -> None:
+        """Keep another schedule, in the words of SQL's SCHEDULE; empty for none."""
+        self._check_alive()
+        timing = schedule_of(schedule)
+        declared = replace(self.declared, schedule="" if timing is None else timing.text)
+        with self.engine.writing() as lease:
+            options = json.loads(self.engine.catalog.view_by_id(self.id).options_json)
+            with self.engine.catalog.commit("alter_view", self.name, {"schedule": declared.schedule}, lease) as tx:
+                tx.update_view(self.id, options_json=json.dumps({**options, "declared": declared.to_json()}))
+            self.declared = declared
+
     def drop(self) -> None:
         """Drop the view with its result and states."""
         self._check_alive()
@@ -145,7 +168,7 @@ class View:
             with self.engine.catalog.commit("drop_view", self.name, {}, lease) as tx:
                 tx.drop_view(self.id)
             self.release_states()
-            self._dropped = True
+            self.forget()
             self.engine.forget_view(self.id)
             self.engine.files.sweep(self.engine.catalog.all_paths())
 
@@ -233,7 +256,8 @@ class View:
         release(s for state in self.states.values() for s in state.segments)
         self.states = {}
 
-    def _load_states(self) -> None:
+    def load_states(self) -> None:
+        """Load the saved states, once."""
         if not self._loaded:
             self._loaded = True
             self.states = load_states(self)
@@ -242,6 +266,38 @@ class View:
         """Write the states to disk for the next start."""
         if self.states and not self._dropped:
             save_states(self)
+
+    # --- replacing another view --------------------------------------------------------------------
+
+    def take_place_of(self, old: View, record: ViewRecord) -> None:
+        """Be recorded, as the record says, in the commit of the first result; until then go by the old view's id."""
+        self._replaces, self._loaded = (old, record), True
+        self._known_bytes = old.known_bytes()
+
+    def inherit(self, states: dict[str, State]) -> None:
+        """Start with states of the replaced view; their files go with it, so that the rows must be in memory."""
+        for state in states.values():
+            for segment in state.segments:
+                segment.rdd.count()
+        self.states = dict(states)
+
+    def arrive(self, tx: Transaction) -> None:
+        """In the commit of the first result: the replaced view goes, this one comes."""
+        if self._replaces is not None:
+            old, record = self._replaces
+            tx.drop_view(old.id)
+            self.id = tx.add_view(record.name, record.query_json, record.plan_json, record.settings_json,
+                                  record.options_json).id  # fmt: skip
+            self._replaces = None
+
+    def forget(self) -> None:
+        """There is no such view any more."""
+        self.states, self._dropped = {}, True
+
+    def label_of(self, key: str) -> str:
+        """What a state is, for people."""
+        node = self.state_node(key)
+        return describe(node) if node is not None else key
 
     def state_node(self, key: str) -> Rel | None:
         """The plan node that a state belongs to."""

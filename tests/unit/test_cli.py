@@ -121,6 +121,9 @@ def test_a_wrong_budget_is_a_coded_error(run: Run, warehouse: Path) -> None:
         ("load", "wh", "t", "absent.csv"),
         ("create-view", "wh", "v", "@absent.sql"),
         ("bench", "tpch", "--queries", "one"),
+        ("sql", "wh"),
+        ("sql", "wh", "SHOW MATERIALIZED VIEWS", "-f", __file__),
+        ("sql", "wh", "-f", "absent.sql"),
         ("demo", "--sf", "0"),
     ],
 )
@@ -128,6 +131,32 @@ def test_a_wrong_command_line_is_told_apart(run: Run, arguments: tuple[str, ...]
     result = run(*arguments)
     assert (result.exit_code, result.stdout) == (2, "")
     assert "Usage:" in result.stderr
+
+
+def test_statements_that_look_need_neither_spark_nor_the_lease(run: Run, warehouse: Path, tmp_path: Path) -> None:
+    script = tmp_path / "two.sql"
+    script.write_text("-- all of them\nSHOW MATERIALIZED VIEWS; SHOW MATERIALIZED VIEWS;\n")
+    with Engine(warehouse):
+        assert run("sql", warehouse, "SHOW MATERIALIZED VIEWS").stdout == "there are no materialized views\n"
+        found = json.loads(run("sql", warehouse, "-f", script, "--json").stdout)
+    assert found == {"results": [{"statement": "SHOW MATERIALIZED VIEWS", "result": []}] * 2}
+
+
+def test_a_script_is_read_whole_before_any_of_it_runs(run: Run, warehouse: Path) -> None:
+    result = run("sql", warehouse, "DROP MATERIALIZED VIEW nope; SELEC 1", "--json")
+    error = json.loads(result.stdout)["error"]
+    assert (result.exit_code, error["code"], error["details"]["position"]) == (1, "STATEMENT_UNSUPPORTED", 29)
+
+
+def test_a_script_stops_at_the_first_failure_and_tells_what_was_done(run: Run, warehouse: Path) -> None:
+    text = "DROP MATERIALIZED VIEW IF EXISTS a; DROP MATERIALIZED VIEW b; DROP MATERIALIZED VIEW IF EXISTS c"
+    result = run("sql", warehouse, text, "--json")
+    found = json.loads(result.stdout)
+    assert (result.exit_code, found["error"]["code"]) == (1, "VIEW_UNKNOWN")
+    assert [r["result"]["outcome"] for r in found["results"]] == ["skipped"]
+    words = run("sql", warehouse, text)
+    assert (words.exit_code, words.stdout) == (1, "there is no view a\n")
+    assert words.stderr.startswith("error [VIEW_UNKNOWN]")
 
 
 def test_an_unknown_table_is_refused_before_spark_starts(run: Run, warehouse: Path, tmp_path: Path) -> None:
@@ -139,8 +168,9 @@ def test_an_unknown_table_is_refused_before_spark_starts(run: Run, warehouse: Pa
 
 @pytest.mark.parametrize(
     "command",
-    ["", "init", "refresh", "status", "explain", "verify", "history", "create-table", "create-view", "load", "demo"],
-)
+    ["", "init", "refresh", "status", "explain", "verify", "history", "create-table", "create-view", "load", "demo",
+     "sql", "check"],
+)  # fmt: skip
 def test_help_tells_the_exit_codes(run: Run, command: str) -> None:
     text = run(*command.split(), "--help").stdout
     for code, meaning in (
@@ -159,6 +189,7 @@ def test_help_lists_the_commands(run: Run) -> None:
     listed = [line.split()[0] for line in lines if line.strip()]
     expected = [
         "bench",
+        "check",
         "create-table",
         "create-view",
         "demo",
@@ -167,6 +198,7 @@ def test_help_lists_the_commands(run: Run) -> None:
         "init",
         "load",
         "refresh",
+        "sql",
         "status",
     ]
     assert listed == [*expected, "verify"]

@@ -75,6 +75,17 @@ class Undeclared(Invented):
     linearity: ClassVar[Linearity] = Linearity.OPAQUE
 
 
+@dataclass(frozen=True, slots=True)
+class Constant(Rel):
+    """Rows that stand in the query."""
+
+    linearity: ClassVar[Linearity] = Linearity.LEAF
+
+    @property
+    def schema(self) -> Schema:
+        return T.schema
+
+
 def codes(plan: Rel) -> list[str]:
     return [o.code for o in eligibility(plan).operators]
 
@@ -91,6 +102,7 @@ def codes(plan: Rel) -> list[str]:
         (top(total(JOIN, "count", "t_a", "u_b")),
          ["ORDER_REDONE", "PARTIALS_ADD", "BILINEAR", "LINEAR", "TABLE_CHANGES", "TABLE_CHANGES"]),
         (Invented(SOME, ("t_a",)), ["KEYS_REDONE", "LINEAR", "TABLE_CHANGES"]),
+        (Union((T, Constant()), T.schema), ["LINEAR", "TABLE_CHANGES", "CONSTANT"]),
         # A floating-point sum: its new row is compared with the last result, not with a sum added up again.
         (total(FLOATS, "sum", None, "f_b", "double", "double"), ["PARTIALS_MERGE", "TABLE_CHANGES"]),
     ],

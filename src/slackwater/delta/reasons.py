@@ -29,6 +29,7 @@ class Reason:
 
 REASONS: Final[dict[str, Reason]] = {
     "TABLE_CHANGES": Reason(Way.DELTA, "the changes that the table recorded are read"),
+    "CONSTANT": Reason(Way.DELTA, "the rows are part of the query and never change"),
     "LINEAR": Reason(Way.DELTA, "each changed row is treated by itself"),
     "BILINEAR": Reason(Way.DELTA, "the changed rows of one input meet the rows of the other"),
     "RESULT_COMPARED": Reason(Way.DELTA, "the new output is put together from kept states and compared with the last"),

@@ -68,6 +68,8 @@ def recomputed_whole(plan: Rel) -> bool:
 def _asked_for_delta(node: Rel) -> Operator:
     if _merges(node):
         return _merged(node)
+    if _is_constant(node):
+        return _operator(node, "CONSTANT")
     if node.linearity in _WITHOUT_STATE:
         return _operator(node, _WITHOUT_STATE[node.linearity], *map(_asked_for_delta, node.children))
     if node.linearity is Linearity.MERGEABLE and _has_keys(node):
@@ -83,20 +85,21 @@ _WITHOUT_STATE = {Linearity.LEAF: "TABLE_CHANGES", Linearity.LINEAR: "LINEAR", L
 def _asked_for_full(node: Rel) -> Operator:
     if _merges(node):
         return _merged(node)
+    if _is_constant(node):
+        return _operator(node, "CONSTANT")
     if isinstance(node, TopK) or not (_has_keys(node) and node.linearity is not Linearity.OPAQUE):
         return _compared(node)
     if node.linearity is Linearity.LINEAR:
-        below = tuple(map(_asked_for_full, node.children))
-        lost = any(operator.way is Way.RECOMPUTE for operator in below)
-        return _operator(node, "INPUT_RECOMPUTED" if lost else "RESULT_COMPARED", *below)
-    if node.linearity is Linearity.BILINEAR:
-        # What stands below a join is kept where computing it again would be work; tables need no copy.
-        return _operator(node, "FULL_OUTPUT", *map(_kept_input, node.children))
-    return _operator(node, "FULL_OUTPUT", *map(_asked_for_full, node.children))
+        inputs = tuple(map(_asked_for_full, node.children))
+        lost = any(operator.way is Way.RECOMPUTE for operator in inputs)
+        return _operator(node, "INPUT_RECOMPUTED" if lost else "RESULT_COMPARED", *inputs)
+    # What stands below a join is kept where computing it again would be work; tables need no copy.
+    below = _kept_input if len(node.children) > 1 else _asked_for_full
+    return _operator(node, "FULL_OUTPUT", *map(below, node.children))
 
 
 def _kept_input(node: Rel) -> Operator:
-    intermediate = any(x.linearity in (Linearity.BILINEAR, Linearity.MERGEABLE) for x in node.walk())
+    intermediate = any(x.linearity not in (Linearity.LEAF, Linearity.LINEAR) for x in node.walk())
     return _asked_for_delta(node) if intermediate and not _drifts(node) else _asked_for_full(node)
 
 
@@ -127,6 +130,10 @@ def _operator(node: Rel, code: str, *inputs: Operator, detail: str = "") -> Oper
 
 
 # --- what operators declare ------------------------------------------------------------------------------------------
+
+
+def _is_constant(node: Rel) -> bool:
+    return node.linearity is Linearity.LEAF and not hasattr(node, "table")
 
 
 def _combine(node: Rel) -> Combine:

@@ -173,13 +173,15 @@ class Refresher:
         small = "delta" if changed <= SMALL_DELTA else "large delta"
         spark = self.engine.sessions.get(small if mode == INCREMENTAL else "batch", view.settings)
         shares: Mapping[str, float] = {}
-        if mode != INCREMENTAL and not isinstance(view.plan, Opaque):
+        inherited = dict(view.states) if mode == INITIAL and with_states else {}
+        if mode != INCREMENTAL and not isinstance(view.plan, Opaque) and not inherited:
             shares = self._plan_anew(self.engine.sessions.get("delta", view.settings))
         choices = self._choices(shares) if with_states and view.strategy != "rebatch" else ()
         wanted = frozenset(c.key for c in choices if c.keep)
         if mode == INCREMENTAL:
             wanted &= frozenset(view.states)
-        weights = {key: state.weighted for key, state in view.states.items()} if mode == INCREMENTAL else {}
+        at_hand = view.states if mode == INCREMENTAL else inherited
+        weights = {key: state.weighted for key, state in at_hand.items()}
         sizes = {t: s.rows for t, s in self.tables.items()} if changed <= SMALL_DELTA else None
         program = compile_program(view.plan, mode, self.changes, weights, wanted, view.row_estimates(), sizes,
                                   signed_result=view.result_is_signed())  # fmt: skip
@@ -187,6 +189,13 @@ class Refresher:
         outcome = run(program, spark, self._bindings(spark), self.engine.files, f"v{view.id}", view.result_schema)
         self.timer.phase("run")
         return self._commit(mode, program, outcome, choices, reason)
+
+    def plan_first(self) -> frozenset[str]:
+        """Plan a view that has no result yet; gives the nodes whose state it would keep."""
+        if isinstance(self.view.plan, Opaque):
+            return frozenset()
+        shares = self._plan_anew(self.engine.sessions.get("delta", self.view.settings))
+        return frozenset(c.key for c in self._choices(shares) if c.keep)
 
     def _plan_anew(self, spark: SparkSession) -> Mapping[str, float]:
         """With no states to respect, choose the join order again from what the tables hold now."""
@@ -257,7 +266,7 @@ class Refresher:
         view, engine = self.view, self.engine
         inserted = sum(s.row_count for s in outcome.segments if s.sign > 0)
         deleted = sum(s.row_count for s in outcome.segments if s.sign < 0)
-        kept = outcome.states if mode != INCREMENTAL else {**view.states, **outcome.states}
+        kept = outcome.states if mode == RECOMPUTE else {**view.states, **outcome.states}
         wanted = frozenset(c.key for c in choices if c.keep)
         kept = {key: state for key, state in kept.items() if key in wanted}
         stored = stored_bytes(engine.spark, {i for state in kept.values() for i in state.rdd_ids()})
@@ -268,6 +277,7 @@ class Refresher:
         }
         try:
             with engine.catalog.commit("refresh", view.name, {"mode": mode}, engine.lease) as tx:
+                view.arrive(tx)
                 tx.add_segments(f"v{view.id}", outcome.segments)
                 report = Refresh(
                     view.name, mode, self.before, tx.version, rows_in, inserted, deleted, self.timer.total(),
