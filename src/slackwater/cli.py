@@ -25,6 +25,7 @@ from slackwater.arrivals.policy_text import parse_policy
 from slackwater.cli_demo import bench, demo
 from slackwater.cli_run import run, set_policy
 from slackwater.cli_session import EXIT_CODES, ExitCode, Session, exit_code, with_session
+from slackwater.cli_sql import check, sql
 from slackwater.errors import SlackwaterError
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def cli() -> None:
     """
 
 
-for _command in (demo, bench, run, set_policy):
+for _command in (demo, bench, check, run, set_policy, sql):
     cli.add_command(_command)
 
 

@@ -27,11 +27,17 @@ from slackwater.arrivals.scheduler import Scheduler
 from slackwater.arrivals.ticks import Tick
 from slackwater.capture import Captured, capture
 from slackwater.capture.plans import TableShape
-from slackwater.errors import SlackwaterError, TableError, ViewError
+from slackwater.ddl import parse
+from slackwater.ddl_running import Outcome, run_statement
+from slackwater.declared import Declared, renamed
+from slackwater.eligibility import Eligibility, eligibility, refused, require_incremental
+from slackwater.errors import QueryRefused, SlackwaterError, TableError, ViewError
 from slackwater.execution.calibration import CALIBRATED_FROM, calibrate, cluster_of
 from slackwater.execution.sessions import Sessions, active_session_kept, start_spark
 from slackwater.planning.rates import Rates
 from slackwater.planning.strategies import STRATEGIES
+from slackwater.replacing import replace_view
+from slackwater.schedules import policy_of, schedule_of
 from slackwater.settings import parse_bytes, pinned_settings
 from slackwater.storage.catalog import Catalog
 from slackwater.storage.database import sqlite_url
@@ -280,6 +286,13 @@ class Engine:
         forecast: Forecaster | None = None,
         strategy: str = "auto",
         populate: bool = True,
+        strict: bool = False,
+        columns: Sequence[str] = (),
+        comment: str = "",
+        memory_budget: str | int | None = None,
+        schedule: str = "",
+        replace: bool = False,
+        discard_states: bool = False,
     ) -> View:
         """Make a standing query and, unless told otherwise, compute its first result.
 
@@ -293,22 +306,39 @@ class Engine:
             forecast: what the next delta will bring: `fixed(…)`, `late_arrivals(…)`, `paced()` or, by default,
                 `learned()`.
             populate: compute the first result now.
+            strict: refuse a query of which any operator would be recomputed; see `check`.
+            columns: names for the result's columns, instead of the query's.
+            comment: a remark for people.
+            memory_budget: what this view's states may occupy, within the engine's budget.
+            schedule: when to refresh, in the words of SQL's SCHEDULE, such as "EVERY 5 MINUTES".
+            replace: give a view of that name this query; its result stays readable until the new one commits. States
+                that the new query needs are taken over; `View.replacement` says which.
+            discard_states: agree that replacing throws away the states that cannot be taken over.
         """
         if strategy not in STRATEGIES:
             raise ViewError(
                 "STRATEGY_UNKNOWN", f"there is no strategy {strategy!r}", f"use one of {', '.join(STRATEGIES)}"
             )
-        policy = as_policy(refresh)
+        if replace and not populate:
+            raise ViewError(
+                "SETTING_INVALID", "a view cannot be replaced by one without a result", "leave out populate=False"
+            )
+        declared = Declared.of(comment, strict, memory_budget, schedule)
+        policy = as_policy(refresh) if refresh is not None else policy_of(schedule_of(declared.schedule))
         with self.writing() as lease:
             settings = pinned_settings(self.spark)
-            captured = self.capture(query, settings)
+            captured = renamed(self.capture(query, settings), columns)
+            if strict:
+                require_incremental(eligibility(captured.plan), name)
             forecaster = check_forecaster(forecast or Learned(), self.catalog.tables(), tables_of(captured.plan))
+            options = {"strategy": strategy, "declared": declared.to_json(), "refresh": policy_to_json(policy),
+                       "forecast": forecaster.to_dict()}  # fmt: skip
+            if replace and (old := self._existing(name)) is not None:
+                return replace_view(self, old, captured, settings, options, discard_states=discard_states)
             query_json = json.dumps({"sql": captured.sql, "columns": captured.columns, "order": captured.order})
             with self.catalog.commit("create_view", name, {}, lease) as tx:
                 record = tx.add_view(name, query_json, json.dumps(to_json(captured.plan)), json.dumps(settings),
-                                     json.dumps({"strategy": strategy, "stats": {}, "ordered": False,
-                                                 "refresh": policy_to_json(policy),
-                                                 "forecast": forecaster.to_dict()}))  # fmt: skip
+                                     json.dumps(options))  # fmt: skip
             view = self._views[record.id] = View(self, record)
             if populate:
                 try:
@@ -319,6 +349,26 @@ class Engine:
                     self._views.pop(record.id, None)
                     raise
         return view
+
+    def check(self, query: str | DataFrame | Callable[[Mapping[str, DataFrame]], DataFrame]) -> Eligibility:
+        """Tell how a query would be refreshed as a view, operator by operator, without making one.
+
+        A query that cannot be a view is reported as refused, not raised.
+        """
+        with self._lock, active_session_kept():
+            try:
+                return eligibility(self.capture(query, pinned_settings(self.spark)).plan)
+            except QueryRefused as error:
+                return refused(error)
+
+    def sql(self, text: str, *, discard_states: bool = False) -> Outcome:
+        """Run one statement about materialized views and give its report; `docs/sql.md` has the grammar.
+
+        Args:
+            text: the statement, such as "CREATE MATERIALIZED VIEW … AS SELECT …" or "REFRESH MATERIALIZED VIEW …".
+            discard_states: agree that CREATE OR REPLACE throws states away, as DISCARD STATES does.
+        """
+        return run_statement(self, parse(text), discard_states=discard_states)
 
     def capture(
         self, query: str | DataFrame | Callable[[Mapping[str, DataFrame]], DataFrame], settings: Mapping[str, str]
@@ -362,6 +412,16 @@ class Engine:
     def views(self) -> list[View]:
         """All views."""
         return [self.view(record.name) for record in self.catalog.views()]
+
+    def _existing(self, name: str) -> View | None:
+        found = [record.name for record in self.catalog.views() if record.name.casefold() == name.casefold()]
+        return self.view(found[0]) if found else None
+
+    def swap_view(self, view_id: int, new: View) -> None:
+        """Called when a view was replaced by another."""
+        self._views.pop(view_id, None)
+        self._views[new.id] = new
+        self.files.sweep(self.catalog.all_paths())
 
     def forget_view(self, view_id: int) -> None:
         """Called by a view that was dropped."""

@@ -41,6 +41,16 @@ CODES: Final[dict[str, str]] = {
     "STRATEGY_UNKNOWN": "There is no refresh strategy of that name.",
     "POLICY_INVALID": "The refresh policy could not be understood.",
     "POLICY_NEVER": "The refresh policy can never become due.",
+    "QUERY_NOT_INCREMENTAL": "A strict view was asked for, and its query would be recomputed.",
+    "COLUMNS_MISMATCH": "The column list does not fit the query.",
+    "STATES_AT_STAKE": "Replacing the view would throw away states, and that was not agreed to.",
+    "VIEW_IN_USE": "Another view still reads the view.",
+    "SCHEDULE_INVALID": "The schedule could not be understood.",
+    "SCHEDULE_EXISTS": "The view has a schedule already.",
+    "SCHEDULE_MISSING": "The view has no schedule.",
+    # SQL statements.
+    "STATEMENT_INVALID": "The SQL statement could not be understood.",
+    "STATEMENT_UNSUPPORTED": "The SQL statement is not one that the engine runs.",
     "VERIFY_MISMATCH": "A view's result differs from a recompute at the same version.",
     # Settings and the engine.
     "BUDGET_INVALID": "The memory budget could not be understood.",
@@ -121,6 +131,10 @@ class QueryRefused(SlackwaterError):
 
 class ViewError(SlackwaterError):
     """A view does not exist or an operation on it was refused."""
+
+
+class StatementError(SlackwaterError):
+    """A SQL statement was refused; the details have the position in the text."""
 
 
 class SourceError(SlackwaterError):

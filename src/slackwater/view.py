@@ -14,7 +14,7 @@ from pyspark.sql.types import StructField, StructType, _parse_datatype_string
 
 from slackwater.algebra.expressions import quote
 from slackwater.algebra.nodes import Opaque, Rel, Scan, TopK
-from slackwater.algebra.printer import node_key
+from slackwater.algebra.printer import describe, node_key
 from slackwater.algebra.serialize import from_json
 from slackwater.arrivals.forecast import Forecast
 from slackwater.arrivals.kinds import Forecaster, forecaster_from
@@ -24,6 +24,7 @@ from slackwater.arrivals.policy_text import as_policy, policy_from_json, policy_
 from slackwater.arrivals.scoring import ForecastReport
 from slackwater.arrivals.situation import Verdict
 from slackwater.arrivals.watching import watch
+from slackwater.declared import Declared
 from slackwater.errors import ViewError
 from slackwater.execution import explaining, verifying
 from slackwater.execution.compaction import compact_result, compact_states, compact_tables
@@ -37,12 +38,15 @@ from slackwater.execution.what_if import WhatIf, what_if
 from slackwater.planning.cardinality import row_bytes
 from slackwater.planning.default_states import Choice
 from slackwater.planning.strategies import StatePlan
+from slackwater.schedules import policy_of, schedule_of
 from slackwater.storage.records import ViewRecord
 from slackwater.storage.relations import RelationReader
 from slackwater.table import change_feed
 
 if TYPE_CHECKING:
     from slackwater.engine import Engine
+    from slackwater.replacing import Replacement
+    from slackwater.storage.transaction import Transaction
 
 
 class View:
@@ -52,14 +56,11 @@ class View:
         self.engine = engine
         self.id, self.name, self.version = record.id, record.name, record.version
         query = json.loads(record.query_json)
-        self.sql: str | None = query["sql"]
         self.columns: tuple[str, ...] = tuple(query["columns"])
-        self._order: list[list[Any]] = [json.loads(o) for o in query["order"]]
+        self.order: tuple[str, ...] = tuple(query["order"])
         self.settings: dict[str, str] = json.loads(record.settings_json)
         options = json.loads(record.options_json)
-        self.strategy: str = options["strategy"]
-        self.policy: Policy = policy_from_json(options.get("refresh", {"kind": "manual"}))
-        self.forecaster: Forecaster = forecaster_from(options.get("forecast"))
+        self.declare(record)
         self.shares: dict[str, float] = options.get("shares", {})
         self.choices = tuple(Choice(**c) for c in options.get("choices", ()))
         self._known_bytes: dict[str, int] = options.get("bytes", {})
@@ -73,6 +74,18 @@ class View:
         self._schema: StructType | None = None
         self._loaded = False
         self._dropped = False
+        self._replaces: tuple[View, ViewRecord] | None = None
+        self.replacement: Replacement | None = None
+        """What became of the states of the view that this one replaced."""
+
+    def declare(self, record: ViewRecord) -> None:
+        """Take over what can change without changing the result."""
+        options = json.loads(record.options_json)
+        self.sql: str | None = json.loads(record.query_json)["sql"]
+        self.strategy: str = options["strategy"]
+        self.declared = Declared.from_json(options.get("declared", {}))
+        self.policy: Policy = policy_from_json(options.get("refresh", {"kind": "manual"}))
+        self.forecaster: Forecaster = forecaster_from(options.get("forecast"))
 
     def __repr__(self) -> str:
         return f"View({self.name!r}, version={self.version})"
@@ -96,6 +109,11 @@ class View:
         return self.schema
 
     @property
+    def budget(self) -> int:
+        """What this view's states may occupy if no other view has any."""
+        return self.declared.capped(self.engine.budget)
+
+    @property
     def wanted(self) -> frozenset[str]:
         """The states that were chosen to be kept."""
         return frozenset(c.key for c in self.choices if c.keep)
@@ -106,7 +124,7 @@ class View:
         """Bring the result to the latest version, in one commit; `full` recomputes it."""
         self._check_alive()
         with self.engine.writing():
-            self._load_states()
+            self.load_states()
             return Refresher(self).refresh(full=full)
 
     def result(self, version: int | None = None) -> DataFrame:
@@ -116,7 +134,7 @@ class View:
             raise ViewError("VIEW_EMPTY", f"view {self.name!r} has no result yet", "call refresh() first")
         at = self.version if version is None else self.engine.check_version(version)
         frame = self.result_frame(self.engine.spark, at).toDF(*self.columns)
-        keys = [_sort_column(*key) for key in self._order]
+        keys = [_sort_column(*json.loads(key)) for key in self.order]
         return frame.orderBy(*keys) if keys else frame
 
     def changes(self, since: int = 0) -> DataFrame:
@@ -157,16 +175,22 @@ class View:
         self._check_alive()
         return self.policy.judge(watch(self))
 
-    def set_policy(self, policy: Policy | str | None) -> None:
-        """Refresh the view by another policy from now on."""
+    def set_policy(self, policy: Policy | str | None, *, schedule: str = "") -> None:
+        """Refresh the view by another policy from now on; `schedule` is the same in SQL's words, where it has any."""
         self._check_alive()
         policy = as_policy(policy)
+        declared = replace(self.declared, schedule=schedule)
         with self.engine.writing() as lease:
             options = json.loads(self.engine.catalog.view_by_id(self.id).options_json)
-            options["refresh"] = policy_to_json(policy)
+            options |= {"refresh": policy_to_json(policy), "declared": declared.to_json()}
             with self.engine.catalog.commit("set_policy", self.name, {"policy": str(policy)}, lease) as tx:
                 tx.update_view(self.id, options_json=json.dumps(options))
-            self.policy = policy
+            self.policy, self.declared = policy, declared
+
+    def set_schedule(self, schedule: str) -> None:
+        """Refresh the view by a schedule, in the words of SQL's SCHEDULE; on request only for an empty one."""
+        timing = schedule_of(schedule)
+        self.set_policy(policy_of(timing), schedule="" if timing is None else timing.text)
 
     def forecast(self, horizon: str | float | None = None) -> Forecast:
         """What is expected to arrive from now on until the next trigger: the delta after one that is taken now.
@@ -199,7 +223,7 @@ class View:
             with self.engine.catalog.commit("drop_view", self.name, {}, lease) as tx:
                 tx.drop_view(self.id)
             self.release_states()
-            self._dropped = True
+            self.forget()
             self.engine.forget_view(self.id)
             self.engine.files.sweep(self.engine.catalog.all_paths())
 
@@ -263,7 +287,8 @@ class View:
         from slackwater.algebra.serialize import to_json
 
         listed = [asdict(c) for c in choices]
-        return {"strategy": self.strategy, "refresh": policy_to_json(self.policy), "shares": self.shares,
+        return {"strategy": self.strategy, "declared": self.declared.to_json(),
+                "refresh": policy_to_json(self.policy), "shares": self.shares,
                 "forecast": self.forecaster.to_dict(), "choices": listed,
                 "bytes": {**self._known_bytes, **sizes}, "logical": to_json(self.logical_plan),
                 "observed": self.observed, "corrections": self.corrections}  # fmt: skip
@@ -300,7 +325,8 @@ class View:
         self.states = {key: state for key, state in self.states.items() if key not in keys}
         self.choices = tuple(replace(c, keep=False, reason=reason) if c.key in keys else c for c in self.choices)
 
-    def _load_states(self) -> None:
+    def load_states(self) -> None:
+        """Load the saved states, once."""
         if not self._loaded:
             self._loaded = True
             self.states = load_states(self)
@@ -309,6 +335,38 @@ class View:
         """Write the states to disk for the next start."""
         if self.states and not self._dropped:
             save_states(self)
+
+    # --- replacing another view --------------------------------------------------------------------
+
+    def take_place_of(self, old: View, record: ViewRecord) -> None:
+        """Be recorded, as the record says, in the commit of the first result; until then go by the old view's id."""
+        self._replaces, self._loaded = (old, record), True
+        self._known_bytes = old.known_bytes()
+
+    def inherit(self, states: dict[str, State]) -> None:
+        """Start with states of the replaced view; their files go with it, so that the rows must be in memory."""
+        for state in states.values():
+            for segment in state.segments:
+                segment.rdd.count()
+        self.states = dict(states)
+
+    def arrive(self, tx: Transaction) -> None:
+        """In the commit of the first result: the replaced view goes, this one comes."""
+        if self._replaces is not None:
+            old, record = self._replaces
+            tx.drop_view(old.id)
+            self.id = tx.add_view(record.name, record.query_json, record.plan_json, record.settings_json,
+                                  record.options_json).id  # fmt: skip
+            self._replaces = None
+
+    def forget(self) -> None:
+        """There is no such view any more."""
+        self.states, self._dropped = {}, True
+
+    def label_of(self, key: str) -> str:
+        """What a state is, for people."""
+        node = self.state_node(key)
+        return describe(node) if node is not None else key
 
     def state_node(self, key: str) -> Rel | None:
         """The plan node that a state belongs to."""

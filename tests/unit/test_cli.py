@@ -123,6 +123,9 @@ def test_a_wrong_budget_is_a_coded_error(run: Run, warehouse: Path) -> None:
         ("load", "wh", "t", "absent.csv"),
         ("create-view", "wh", "v", "@absent.sql"),
         ("bench", "tpch", "--queries", "one"),
+        ("sql", "wh"),
+        ("sql", "wh", "SHOW MATERIALIZED VIEWS", "-f", __file__),
+        ("sql", "wh", "-f", "absent.sql"),
         ("demo", "--sf", "0"),
         ("run", "wh", "--once", "--until-complete"),
     ],
@@ -171,6 +174,32 @@ def test_a_signal_ends_a_run_cleanly(warehouse: Path, number: signal.Signals) ->
         pass  # the lease was given back
 
 
+def test_statements_that_look_need_neither_spark_nor_the_lease(run: Run, warehouse: Path, tmp_path: Path) -> None:
+    script = tmp_path / "two.sql"
+    script.write_text("-- all of them\nSHOW MATERIALIZED VIEWS; SHOW MATERIALIZED VIEWS;\n")
+    with Engine(warehouse):
+        assert run("sql", warehouse, "SHOW MATERIALIZED VIEWS").stdout == "there are no materialized views\n"
+        found = json.loads(run("sql", warehouse, "-f", script, "--json").stdout)
+    assert found == {"results": [{"statement": "SHOW MATERIALIZED VIEWS", "result": []}] * 2}
+
+
+def test_a_script_is_read_whole_before_any_of_it_runs(run: Run, warehouse: Path) -> None:
+    result = run("sql", warehouse, "DROP MATERIALIZED VIEW nope; SELEC 1", "--json")
+    error = json.loads(result.stdout)["error"]
+    assert (result.exit_code, error["code"], error["details"]["position"]) == (1, "STATEMENT_UNSUPPORTED", 29)
+
+
+def test_a_script_stops_at_the_first_failure_and_tells_what_was_done(run: Run, warehouse: Path) -> None:
+    text = "DROP MATERIALIZED VIEW IF EXISTS a; DROP MATERIALIZED VIEW b; DROP MATERIALIZED VIEW IF EXISTS c"
+    result = run("sql", warehouse, text, "--json")
+    found = json.loads(result.stdout)
+    assert (result.exit_code, found["error"]["code"]) == (1, "VIEW_UNKNOWN")
+    assert [r["result"]["outcome"] for r in found["results"]] == ["skipped"]
+    words = run("sql", warehouse, text)
+    assert (words.exit_code, words.stdout) == (1, "there is no view a\n")
+    assert words.stderr.startswith("error [VIEW_UNKNOWN]")
+
+
 def test_an_unknown_table_is_refused_before_spark_starts(run: Run, warehouse: Path, tmp_path: Path) -> None:
     rows = tmp_path / "rows.csv"
     rows.write_text("id,name\n1,x\n")
@@ -194,6 +223,8 @@ def test_an_unknown_table_is_refused_before_spark_starts(run: Run, warehouse: Pa
         "create-view",
         "load",
         "demo",
+        "sql",
+        "check",
     ],
 )
 def test_help_tells_the_exit_codes(run: Run, command: str) -> None:
@@ -214,6 +245,7 @@ def test_help_lists_the_commands(run: Run) -> None:
     listed = [line.split()[0] for line in lines if line.strip()]
     expected = [
         "bench",
+        "check",
         "create-table",
         "create-view",
         "demo",
@@ -224,6 +256,7 @@ def test_help_lists_the_commands(run: Run) -> None:
         "refresh",
         "run",
         "set-policy",
+        "sql",
         "status",
     ]
     assert listed == [*expected, "verify"]

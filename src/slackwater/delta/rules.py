@@ -200,6 +200,11 @@ def has_delta(root: Rel) -> bool:
     return not isinstance(root, Opaque) and not any(isinstance(n, TopK) or not repeatable(n) for n in root.walk())
 
 
+def compares_results(root: Rel) -> bool:
+    """Whether a refresh must compare the new result with the last one."""
+    return not has_delta(root)
+
+
 def result_delta(root: Rel, env: Environment, *, compare: bool = False) -> Rel | None:
     """The change of a view's result: D of its root, or the new result against the last one."""
     if not isinstance(root, Opaque) and not env.touches(root):

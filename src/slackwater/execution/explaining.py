@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from slackwater.algebra.nodes import Opaque, Rel
-from slackwater.algebra.printer import describe, node_key
+from slackwater.algebra.printer import node_key
 from slackwater.delta.environment import Change
+from slackwater.delta.ways import Operator, ways
 from slackwater.execution.program import INCREMENTAL, INITIAL, compile_program
 from slackwater.planning.default_states import Choice
 from slackwater.settings import show_bytes
@@ -20,27 +21,31 @@ def explain(view: View, *, with_sql: bool) -> str:
     choices = {c.key: c for c in view.choices}
     sizes = view.known_bytes()
     lines = [f"view {view.name} at version {view.version}, strategy {view.strategy}"]
-    lines.append(f"states {show_bytes(view.state_bytes())} of a budget of {show_bytes(view.engine.budget)}")
+    lines.append(f"states {show_bytes(view.state_bytes())} of a budget of {show_bytes(view.budget)}")
     last = view.history(1)
     if last and last[0].get("next_best"):
         lines.append(f"next best choice of states: {last[0]['next_best']}")
     lines.append("")
-    _tree(view, view.plan, 0, lines, choices, sizes)
+    _tree(view, view.plan, ways(view.plan), 0, lines, choices, sizes)
     if with_sql:
         lines += ["", "program of the next refresh, if every table brings inserts:", "", program_sql(view)]
     return "\n".join(lines)
 
 
 def _tree(
-    view: View, node: Rel, depth: int, lines: list[str], choices: dict[str, Choice], sizes: dict[str, int]
+    view: View,
+    node: Rel,
+    way: Operator,
+    depth: int,
+    lines: list[str],
+    choices: dict[str, Choice],
+    sizes: dict[str, int],
 ) -> None:
     key = node_key(node)
-    text = "  " * depth + describe(node)
-    lines.append(text if len(text) <= 160 else text[:157] + "…")
+    text = "  " * depth + way.label
+    lines.append(f"{text if len(text) <= 160 else text[:157] + '…'}  · {way.text}")
     choice = choices.get(key)
-    if isinstance(node, Opaque):
-        lines.append("  " * depth + f"    ↻ recomputed at each refresh: [{node.code}] {node.reason}")
-    elif choice is not None:
+    if choice is not None:
         kept = key in view.kept
         size = sizes.get(key, 0) if kept else choice.size
         mark = f"■ kept {show_bytes(size)}" if kept else f"□ not kept{f' (about {show_bytes(size)})' if size else ''}"
@@ -48,8 +53,8 @@ def _tree(
     reasons = view.last_program.reasons if view.last_program is not None else {}
     if key in reasons:
         lines.append("  " * depth + f"    ↻ {reasons[key]}")
-    for child in node.children:
-        _tree(view, child, depth + 1, lines, choices, sizes)
+    for child, below in zip(node.children, way.inputs, strict=True):
+        _tree(view, child, below, depth + 1, lines, choices, sizes)
 
 
 def program_sql(view: View) -> str:

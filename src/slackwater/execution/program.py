@@ -82,7 +82,7 @@ def compile_program(
             steps = gather_steps(steps, known)
             delta = gather_root(delta, known) if delta is not None else None
         return Program(mode, steps, delta, env.reasons)
-    env = Environment({}, {}, wanted, initial=True, rows=rows, signed_result=signed_result)
+    env = Environment({}, states, wanted, initial=True, rows=rows, signed_result=signed_result)
     root = full(plan, env, "new") if mode == INITIAL else difference(plan, env)
     origins = {id(rel): key for (key, what), rel in env.memo.items() if what == "F.new"}
     return Program(mode, tuple(env.steps), root, env.reasons, origins)

@@ -161,7 +161,7 @@ class Refresher:
         self.timer.phase("plan")
         return Refresh(self.view.name, "none", self.before, self.before, seconds=self.timer.total(),
                        states=self.view.states_by_label(), state_bytes=self.view.state_bytes(),
-                       budget_bytes=self.engine.budget, reason="no table of the query has changed")  # fmt: skip
+                       budget_bytes=self.view.budget, reason="no table of the query has changed")  # fmt: skip
 
     def _mode(self, full: bool) -> tuple[str, str]:
         if not self.before:
@@ -185,7 +185,7 @@ class Refresher:
         """Where prices decide nothing: incremental, unless most rows are new or states are gone."""
         changed = sum(c.inserted + c.deleted for c in self.changes.values())
         present = sum(c.before for c in self.changes.values())
-        if changed > LARGE_DELTA * present:
+        if changed > LARGE_DELTA * present and self.view.strategy != "incremental":
             return RECOMPUTE, f"{changed:,} changed rows against {present:,}: the delta is too large to pay"
         missing = self._missing_states()
         if missing:
@@ -215,12 +215,14 @@ class Refresher:
         changed = sum(c.inserted + c.deleted for c in self.changes.values())
         small = "delta" if changed <= SMALL_DELTA else "large delta"
         spark = self.engine.sessions.get(small if mode == INCREMENTAL else "batch", view.settings)
-        if mode != INCREMENTAL and not isinstance(view.plan, Opaque):
+        inherited = dict(view.states) if mode == INITIAL and with_states else {}
+        if mode != INCREMENTAL and not isinstance(view.plan, Opaque) and not inherited:
             view.shares = {**view.shares, **self._plan_anew(self.engine.sessions.get("delta", view.settings))}
         self.planned = self._plan_states(mode) if with_states and not isinstance(view.plan, Opaque) else None
         choices = self.planned.choices if self.planned is not None else ()
         wanted = frozenset(c.key for c in choices if c.keep)
-        weights = {key: state.weighted for key, state in view.states.items()} if mode == INCREMENTAL else {}
+        at_hand = view.states if mode == INCREMENTAL else inherited
+        weights = {key: state.weighted for key, state in at_hand.items()}
         sizes = {t: s.rows for t, s in self.tables.items()} if changed <= SMALL_DELTA else None
         program = compile_program(view.plan, mode, self.changes, weights, wanted, view.row_estimates(), sizes,
                                   signed_result=view.result_is_signed(), compare=self._compares())  # fmt: skip
@@ -228,6 +230,16 @@ class Refresher:
         outcome = run(program, spark, self._bindings(spark), self.engine.files, f"v{view.id}", view.result_schema)
         self.timer.phase("run")
         return self._commit(mode, program, outcome, choices, reason)
+
+    def plan_first(self) -> frozenset[str]:
+        """Plan a view that has no result yet; gives the nodes whose state it would keep."""
+        if isinstance(self.view.plan, Opaque):
+            return frozenset()
+        self.view.shares = {
+            **self.view.shares,
+            **self._plan_anew(self.engine.sessions.get("delta", self.view.settings)),
+        }
+        return self._plan_states(INITIAL).kept
 
     def _plan_anew(self, spark: SparkSession) -> Mapping[str, float]:
         """With no states to respect, choose the join order again from what the tables hold now."""
@@ -255,18 +267,22 @@ class Refresher:
     def _plan_states(self, mode: str) -> StatePlan:
         """The states for the next refresh, chosen before this one runs: it can build them in passing."""
         view = self.view
-        states = frozenset(view.states) if mode == INCREMENTAL else frozenset()
+        states = frozenset[str]() if mode == RECOMPUTE else frozenset(view.states)
         expected = self.expected()
         at_hand = AtHand(states, mode != INCREMENTAL, view.known_bytes())
         if view.strategy == "auto" and self.engine.state_bytes(without=view.id):
             own = next_stairs(self.facts(), expected, at_hand, self.engine.budget)
             if own is not None:
                 make_room(self, own)
-        budget = max(self.engine.budget - self.engine.state_bytes(without=view.id), 0)
+        budget = self._budget()
         sizes = tuple(sorted((t, round(2 * math.log2(1 + e.rows)), round(4 * e.deletes)) for t, e in expected.items()))
         return view.planned_states((mode, states, budget, sizes), lambda: plan_next(
             self.facts(), view.strategy, budget, expected, at_hand
         ))  # fmt: skip
+
+    def _budget(self) -> int:
+        """What this view's states may occupy beside those of the others."""
+        return self.view.declared.capped(max(self.engine.budget - self.engine.state_bytes(without=self.view.id), 0))
 
     def expected(self) -> dict[str, Expected]:
         """The next delta, by the view's forecast; for a table that may bring something, a row at least."""
@@ -320,12 +336,12 @@ class Refresher:
         view, engine = self.view, self.engine
         inserted = sum(s.row_count for s in outcome.segments if s.sign > 0)
         deleted = sum(s.row_count for s in outcome.segments if s.sign < 0)
-        kept = outcome.states if mode != INCREMENTAL else {**self._untouched_states(), **outcome.states}
+        kept = outcome.states if mode == RECOMPUTE else {**self._untouched_states(), **outcome.states}
         wanted = frozenset(c.key for c in choices if c.keep)
         kept = {key: state for key, state in kept.items() if key in wanted}
         stored = stored_bytes(engine.spark, {i for state in kept.values() for i in state.rdd_ids()})
         sizes = _sizes(kept, stored)
-        kept, choices = _fit(kept, sizes, choices, max(engine.budget - engine.state_bytes(without=view.id), 0))
+        kept, choices = _fit(kept, sizes, choices, self._budget())
         rows_in = {t: c.inserted + c.deleted for t, c in self.changes.items()} or {
             t: s.rows for t, s in self.tables.items()
         }
@@ -336,16 +352,17 @@ class Refresher:
         reason = "; ".join((reason, *self.outlook.notes)) if self.outlook is not None else reason
         try:
             with engine.catalog.commit("refresh", view.name, {"mode": mode}, engine.lease) as tx:
+                view.arrive(tx)
                 tx.add_segments(f"v{view.id}", outcome.segments)
                 report = Refresh(
                     view.name, mode, self.before, tx.version, rows_in, inserted, deleted, seconds,
-                    {kept[k].label[:120]: sizes[k] for k in kept}, sum(sizes[k] for k in kept), engine.budget, reason,
+                    {kept[k].label[:120]: sizes[k] for k in kept}, sum(sizes[k] for k in kept), view.budget, reason,
                     predicted, self.planned.next_best if self.planned is not None else "",
                 )  # fmt: skip
                 tx.update_view(view.id, version=tx.version, plan_json=json.dumps(to_json(view.plan)),
                                options_json=json.dumps(view.options_with(choices, sizes)))  # fmt: skip
                 if self.outlook is not None:
-                    self.outlook.record(tx)
+                    replace(self.outlook, view_id=view.id).record(tx)
                 tx.add_refresh(view.id, self.before, tx.version, report.total_seconds, report.to_dict())
         except BaseException:
             outcome.discard(engine.files)

@@ -77,16 +77,18 @@ class Transaction:
         view_id: int,
         *,
         version: int | None = None,
+        query_json: str | None = None,
         plan_json: str | None = None,
         settings_json: str | None = None,
         options_json: str | None = None,
     ) -> ViewRecord:
-        """Move a view to a version, or give it another plan, settings or options; what is not given stays."""
+        """Move a view to a version, or give it another query, plan, settings or options; what is not given stays."""
         before = rows.live_view(self._connection, view_id)
         if version is not None and version < before.version:
             raise broken(f"view {before.name!r} stands at {before.version} and cannot go back to {version}")
         given = {
             "version": version,
+            "query_json": query_json,
             "plan_json": plan_json,
             "settings_json": settings_json,
             "options_json": options_json,

@@ -1,0 +1,252 @@
+"""Runs the statements of `ddl` on an engine. Every statement gives a report: text, HTML and plain values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from slackwater import ddl
+from slackwater.eligibility import Eligibility, eligibility, refused, require_incremental
+from slackwater.errors import QueryRefused, ViewError
+from slackwater.execution.reports import Refresh, Report, table_html
+
+if TYPE_CHECKING:
+    from slackwater.engine import Engine
+    from slackwater.replacing import Replacement
+    from slackwater.view import View
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What CREATE, ALTER or DROP did.
+
+    Attributes:
+        view: the view's name.
+        outcome: created, replaced, unchanged, altered, dropped, or skipped where IF [NOT] EXISTS said so.
+        text: the same in a sentence.
+        refresh: the report of the first refresh, where there was one.
+        replacement: what became of the states of a view that was replaced.
+    """
+
+    view: str
+    outcome: str
+    text: str
+    refresh: dict[str, Any] | None = None
+    replacement: Replacement | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for programs."""
+        replacement = None if self.replacement is None else self.replacement.to_json()
+        return {"view": self.view, "outcome": self.outcome, "text": self.text, "refresh": self.refresh,
+                "replacement": replacement}  # fmt: skip
+
+    def __str__(self) -> str:
+        parts = [self.text]
+        if self.replacement is not None and not self.replacement.same_query:
+            parts.append(str(self.replacement))
+        return "\n".join(parts)
+
+    def _repr_html_(self) -> str:
+        return Report(self)._repr_html_()
+
+
+class Listing(list[dict[str, Any]]):
+    """Rows of SHOW and DESCRIBE; a table in a notebook."""
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """Plain values for programs."""
+        return list(self)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(self[0]) if self else ()
+
+    def __str__(self) -> str:
+        if not self:
+            return "there are no materialized views"
+        texts = [self.columns, *(tuple(str(row[c]) for c in self.columns) for row in self)]
+        widths = [max(len(row[i]) for row in texts) for i in range(len(self.columns))]
+        return "\n".join("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in texts)
+
+    def _repr_html_(self) -> str:
+        return table_html({c: [row[c] for row in self] for c in self.columns})
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """What a CREATE would do, or what would become of a query.
+
+    Attributes:
+        eligibility: how each operator would be refreshed.
+        obstacle: why the statement would be refused nevertheless; None where it would not.
+        replacement: what would become of the states of a view that it replaces.
+    """
+
+    eligibility: Eligibility
+    obstacle: QueryRefused | ViewError | None = None
+    replacement: Replacement | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for programs."""
+        return {
+            **self.eligibility.to_json(),
+            "obstacle": None if self.obstacle is None else self.obstacle.to_dict(),
+            "replacement": None if self.replacement is None else self.replacement.to_json(),
+        }
+
+    def __str__(self) -> str:
+        parts = [str(self.eligibility)]
+        parts += [str(self.replacement)] if self.replacement is not None else []
+        parts += [f"would be refused: {self.obstacle}"] if self.obstacle is not None else []
+        return "\n\n".join(parts)
+
+    def _repr_html_(self) -> str:
+        return Report(self)._repr_html_()
+
+
+Outcome = Done | Refresh | Listing | Explained | Report
+"""What `Engine.sql` gives."""
+
+
+def run_statement(engine: Engine, statement: ddl.Statement, *, discard_states: bool = False) -> Outcome:
+    """Run one statement."""
+    match statement:
+        case ddl.CreateView():
+            return _create(engine, statement, discard_states)
+        case ddl.RefreshView():
+            return _view(engine, statement.name).refresh(full=statement.full)
+        case ddl.DropView():
+            return _drop(engine, statement)
+        case ddl.AlterSchedule():
+            return _alter(engine, statement)
+        case ddl.ShowViews():
+            return Listing(_shown(view) for view in engine.views())
+        case ddl.DescribeView():
+            return _described(_view(engine, statement.name))
+        case ddl.ExplainView():
+            return _view(engine, statement.name).explain()
+        case ddl.ExplainCreate():
+            return _explained(engine, statement.create)
+
+
+def _find(engine: Engine, name: str) -> View | None:
+    """A view by its name in any case, as SQL takes names."""
+    found = [r.name for r in engine.catalog.views() if r.name.casefold() == name.casefold()]
+    return engine.view(found[0]) if found else None
+
+
+def _view(engine: Engine, name: str) -> View:
+    return _find(engine, name) or engine.view(name)
+
+
+def _create(engine: Engine, create: ddl.CreateView, discard_states: bool) -> Done:
+    old = _find(engine, create.name)
+    if old is not None and create.if_not_exists:
+        return Done(old.name, "skipped", f"there is a view {old.name} already; it was left as it is")
+    view = engine.create_view(
+        create.name, create.query, strategy=create.strategy, strict=create.strict, columns=create.columns,
+        comment=create.comment, memory_budget=create.memory_budget, replace=create.replace,
+        discard_states=discard_states or create.discard_states,
+        schedule=create.schedule.text if create.schedule is not None else "",
+    )  # fmt: skip
+    replacement = view.replacement if old is not None else None
+    if replacement is not None and replacement.same_query:
+        return Done(view.name, "unchanged", str(replacement), replacement=replacement)
+    outcome = "created" if replacement is None else "replaced"
+    report = dict(view.history(limit=1)[0])
+    text = f"view {view.name} was {outcome} at version {view.version}, with {report['rows_inserted']:,} rows"
+    return Done(view.name, outcome, text, report, replacement)
+
+
+def _drop(engine: Engine, drop: ddl.DropView) -> Done:
+    view = _find(engine, drop.name)
+    if view is None and drop.if_exists:
+        return Done(drop.name, "skipped", f"there is no view {drop.name}")
+    view = view or engine.view(drop.name)
+    view.drop()
+    return Done(view.name, "dropped", f"view {view.name} was dropped")
+
+
+def _alter(engine: Engine, alter: ddl.AlterSchedule) -> Done:
+    view = _view(engine, alter.name)
+    present = view.declared.schedule
+    if alter.action == "ADD" and present:
+        raise ViewError(
+            "SCHEDULE_EXISTS", f"view {view.name!r} has the schedule {present}", "use ALTER SCHEDULE to change it"
+        )
+    if alter.action != "ADD" and not present:
+        raise ViewError("SCHEDULE_MISSING", f"view {view.name!r} has no schedule", "use ADD SCHEDULE to give it one")
+    view.set_schedule(alter.schedule.text if alter.schedule is not None else "")
+    now = f"is refreshed {alter.schedule.text}" if alter.schedule is not None else "is refreshed on request"
+    return Done(view.name, "altered", f"view {view.name} {now}")
+
+
+POLICIES = {"auto": "AUTO", "incremental": "INCREMENTAL", "rebatch": "FULL"}
+"""SQL's words for our strategies."""
+
+
+def _policy(view: View) -> str:
+    return POLICIES.get(view.strategy, view.strategy) + " STRICT" * view.declared.strict
+
+
+def _shown(view: View) -> dict[str, Any]:
+    status = view.status()
+    return {
+        "name": view.name,
+        "version": view.version,
+        "pending_rows": status["pending_rows"],
+        "refresh_policy": _policy(view),
+        "schedule": view.declared.schedule,
+        "verdict": eligibility(view.plan).verdict,
+        "state_bytes": view.state_bytes(),
+        "comment": view.declared.comment,
+    }
+
+
+def _described(view: View) -> Listing:
+    """Columns first, then facts, as DESCRIBE … EXTENDED lists them."""
+    types = (field.dataType.simpleString() for field in view.schema)
+    rows = [{"col_name": name, "data_type": dtype} for name, dtype in zip(view.columns, types, strict=True)]
+    last = view.history(limit=1)
+    facts = {
+        "Name": view.name,
+        "Comment": view.declared.comment,
+        "Refresh policy": _policy(view),
+        "Schedule": view.declared.schedule,
+        "Memory budget": view.budget,
+        "Version": view.version,
+        "Last refresh": f"{last[0]['mode']}: {last[0]['reason']}" if last else "never",
+        "Eligibility": eligibility(view.plan).verdict,
+        "Reads": ", ".join(view.tables),
+        "State bytes": view.state_bytes(),
+        "Query": view.sql or "(a DataFrame)",
+    }
+    return Listing([*rows, *({"col_name": f"# {name}", "data_type": str(value)} for name, value in facts.items())])
+
+
+def _explained(engine: Engine, create: ddl.CreateView) -> Explained:
+    from slackwater.declared import renamed
+    from slackwater.execution.sessions import active_session_kept
+    from slackwater.replacing import plan_replacement
+    from slackwater.settings import pinned_settings
+
+    with active_session_kept():
+        settings = pinned_settings(engine.spark)
+        try:
+            captured = renamed(engine.capture(create.query, settings), create.columns)
+        except QueryRefused as error:
+            return Explained(refused(error))
+        except ViewError as error:
+            return Explained(engine.check(create.query), error)
+        found = eligibility(captured.plan)
+        if create.strict:
+            try:
+                require_incremental(found, create.name)
+            except QueryRefused as error:
+                return Explained(found, error)
+        old = _find(engine, create.name) if create.replace else None
+        if old is None:
+            return Explained(found)
+        options = {"strategy": create.strategy}
+        return Explained(found, None, plan_replacement(engine, old, captured, settings, options)[1])

@@ -1,0 +1,179 @@
+"""Changing a view's query: which states live on, which would be lost, and the one commit that swaps old for new.
+
+A state is the output of a plan node. Where the new plan has the same node (by its key), under the same settings, and no
+table below it has changed since the state was made, the state is taken over as it is. All else is thrown away, and that
+is asked for first.
+
+The new view is computed beside the old one, which stays readable. The commit of its first result drops the old view and
+records the new one under its name: whatever happens, there is the old view or the new one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from slackwater.algebra.nodes import Opaque, Scan
+from slackwater.algebra.printer import node_key
+from slackwater.algebra.serialize import to_json
+from slackwater.capture import Captured
+from slackwater.errors import ViewError
+from slackwater.execution.refresh import Refresher
+from slackwater.execution.reports import table_html
+from slackwater.execution.states import release
+from slackwater.settings import show_bytes
+from slackwater.storage.records import ViewRecord
+from slackwater.view import View
+
+if TYPE_CHECKING:
+    from slackwater.engine import Engine
+
+
+@dataclass(frozen=True, slots=True)
+class HeldState:
+    """A state of the old view: what it is, its bytes, and why it lives on or is lost."""
+
+    key: str
+    label: str
+    bytes: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """What replacing a view does to its states.
+
+    Attributes:
+        view: the view's name.
+        same_query: the query is the same, so that everything is kept.
+        reused: states that the new view takes over.
+        lost: states that are thrown away.
+    """
+
+    view: str
+    same_query: bool
+    reused: tuple[HeldState, ...] = ()
+    lost: tuple[HeldState, ...] = ()
+
+    @property
+    def lost_bytes(self) -> int:
+        """What would have to be built again."""
+        return sum(s.bytes for s in self.lost)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for programs."""
+
+        def listed(states: tuple[HeldState, ...]) -> list[dict[str, Any]]:
+            return [{"state": s.label, "bytes": s.bytes, "why": s.why} for s in states]
+
+        return {"view": self.view, "same_query": self.same_query, "reused": listed(self.reused),
+                "lost": listed(self.lost), "lost_bytes": self.lost_bytes}  # fmt: skip
+
+    def __str__(self) -> str:
+        if self.same_query:
+            return f"{self.view}: the query is the same; its result and states are kept"
+        lines = [f"{self.view}: {len(self.reused)} states are reused, {len(self.lost)} are lost"]
+        for word, states in (("reused", self.reused), ("lost", self.lost)):
+            lines += [f"  {word:<6} {show_bytes(s.bytes):>9}  {s.label[:100]}: {s.why}" for s in states]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        states = [("reused", s) for s in self.reused] + [("lost", s) for s in self.lost]
+        return table_html({
+            self.view: [s.label for _, s in states],
+            "bytes": [s.bytes for _, s in states],
+            "": [word for word, _ in states],
+            "why": [s.why for _, s in states],
+        })  # fmt: skip
+
+
+def plan_replacement(
+    engine: Engine, old: View, captured: Captured, settings: Mapping[str, str], options: Mapping[str, Any]
+) -> tuple[View, Replacement]:
+    """The new view, not yet in the catalog, and what becomes of the old one's states; changes nothing."""
+    query = json.dumps({"sql": captured.sql, "columns": captured.columns, "order": captured.order})
+    record = ViewRecord(old.id, old.name, query, json.dumps(to_json(captured.plan)), json.dumps(dict(settings)),
+                        json.dumps(dict(options)), 0, 0, None)  # fmt: skip
+    new = View(engine, record)
+    new.take_place_of(old, record)
+    if _same_query(old, new) and (new.strategy != "rebatch" or old.strategy == "rebatch"):
+        return new, Replacement(old.name, True)
+    old.load_states()
+    wanted = Refresher(new).plan_first() if new.strategy != "rebatch" else frozenset[str]()
+    present = frozenset(node_key(node) for node in new.plan.walk())
+    reused: list[HeldState] = []
+    lost: list[HeldState] = []
+    for key in sorted(old.kept):
+        why = _obstacle(old, new, key, present, wanted)
+        label = old.label_of(key)
+        held = HeldState(key, label, old.known_bytes().get(key, 0), why or "the same rows are needed again")
+        (lost if why else reused).append(held)
+    return new, Replacement(old.name, False, tuple(reused), tuple(lost))
+
+
+def _same_query(old: View, new: View) -> bool:
+    ours = (to_json(old.logical_plan), old.columns, old.order, old.settings)
+    return ours == (to_json(new.logical_plan), new.columns, new.order, new.settings)
+
+
+def _obstacle(old: View, new: View, key: str, present: frozenset[str], wanted: frozenset[str]) -> str:
+    """Why a state cannot be taken over; empty where it can."""
+    if new.strategy == "rebatch" or isinstance(new.plan, Opaque):
+        return "the new view keeps no states"
+    if old.settings != new.settings:
+        return "the settings of Spark that the view depends on have changed"
+    if key not in present:
+        return "no operator of the new query computes the same"
+    if key not in wanted:
+        return "the new view would not keep it"
+    node = old.state_node(key)
+    tables = {scan.table for scan in node.walk() if isinstance(scan, Scan)} if node is not None else set()
+    for name in sorted(tables):
+        catalog, owner = old.engine.catalog, f"t{old.engine.table(name).id}"
+        if catalog.segments_between(owner, old.version, catalog.version()):
+            return f"table {name} has changed since: refresh the view first"
+    return ""
+
+
+def replace_view(
+    engine: Engine, old: View, captured: Captured, settings: Mapping[str, str], options: Mapping[str, Any], *,
+    discard_states: bool,
+) -> View:  # fmt: skip
+    """Give a view another query, settings or options; its result is that of the new query when this returns."""
+    new, replacement = plan_replacement(engine, old, captured, settings, options)
+    if replacement.same_query:
+        _update_options(old, new, options)
+        old.replacement = replacement
+        return old
+    if replacement.lost and not discard_states:
+        listed = "; ".join(f"{s.label[:80]} ({s.why})" for s in replacement.lost)
+        raise ViewError(
+            "STATES_AT_STAKE",
+            f"replacing {old.name!r} would throw away {len(replacement.lost)} states of"
+            f" {show_bytes(replacement.lost_bytes)}: {listed}",
+            "agree with discard_states=True, DISCARD STATES in SQL, or --yes on the command line",
+            {"replacement": replacement.to_json()},
+        )
+    new.inherit({s.key: old.states[s.key] for s in replacement.reused})
+    replaced = old.id
+    new.refresh()
+    new.replacement = replacement
+    kept = {i for state in new.states.values() for i in state.rdd_ids()}
+    release(s for state in old.states.values() for s in state.segments if s.rdd_id not in kept)
+    old.forget()
+    engine.swap_view(replaced, new)
+    return new
+
+
+def _update_options(old: View, new: View, options: Mapping[str, Any]) -> None:
+    """The same query with other declarations: one commit, unless there is nothing to write."""
+    before = json.loads(old.engine.catalog.view_by_id(old.id).options_json)
+    after = {**before, **options}
+    if before == after and old.sql == new.sql:
+        return
+    query = json.dumps({"sql": new.sql, "columns": new.columns, "order": new.order})
+    with old.engine.catalog.commit("alter_view", old.name, {}, old.engine.lease) as tx:
+        record = tx.update_view(old.id, query_json=query, options_json=json.dumps(after))
+    old.declare(record)
