@@ -292,7 +292,8 @@ def is_catalog(connection: Connection) -> bool:
             {"found": version, "known": SCHEMA_VERSION},
         )
     expected = {name for name in METADATA.tables if TABLES_SINCE.get(name, 1) <= version}
-    if missing := expected - present:
+    # Listed anew: another process may have upgraded the catalog between the first list and the look at the version.
+    if missing := expected - set(inspect(connection).get_table_names()):
         raise _invalid(f"the catalog lacks {', '.join(sorted(missing))}")
     return True
 
