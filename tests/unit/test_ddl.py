@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import string
-import sys
-import types
 from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from slackwater.arrivals import cron, every, manual
 from slackwater.ddl import (
     AlterSchedule,
     CreateView,
@@ -239,14 +238,7 @@ def test_schedules_have_seconds() -> None:
             schedule_of(wrong)
 
 
-def test_a_schedule_becomes_a_policy(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = types.ModuleType("slackwater.arrivals.policies")
-    made.every = lambda period: ("every", period)  # type: ignore[attr-defined]
-    made.cron = lambda expr, timezone="": ("cron", expr, timezone)  # type: ignore[attr-defined]
-    made.manual = lambda: ("manual",)  # type: ignore[attr-defined]
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: object())
-    monkeypatch.setitem(sys.modules, "slackwater.arrivals", types.ModuleType("slackwater.arrivals"))
-    monkeypatch.setitem(sys.modules, "slackwater.arrivals.policies", made)
-    assert policy_of(Schedule(5, "MINUTE")) == ("every", "300s")
-    assert policy_of(Schedule(cron="0 * * * *", timezone="UTC")) == ("cron", "0 * * * *", "UTC")
-    assert policy_of(None) == ("manual",)
+def test_a_schedule_becomes_a_policy() -> None:
+    assert policy_of(Schedule(5, "MINUTE")) == every("5m")
+    assert policy_of(Schedule(cron="0 * * * *", timezone="UTC")) == cron("0 * * * *", timezone="UTC")
+    assert policy_of(None) == manual()
