@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from slackwater.algebra import nodes as n
 from slackwater.algebra.aggregates import AggCall
 from slackwater.algebra.expressions import Expr, call, col, lit
+from slackwater.algebra.generate import Generate, Values
 from slackwater.algebra.interpreter import Bag
+from slackwater.algebra.joins import MatchJoin, OuterJoin
 
 TYPES = ("int", "string", "double")
 TABLES = {
@@ -68,7 +70,7 @@ def _pick(draw: st.DrawFn, rel: n.Rel, dtype: str | None = None) -> Expr:
 
 def _literal(draw: st.DrawFn, dtype: str) -> Expr:
     value = draw({"int": st.integers(-1, 2), "bigint": st.integers(-1, 2), "string": st.sampled_from(["", "a", "b"]),
-                  "double": st.sampled_from([0.0, -0.0, 1.0])}[dtype])  # fmt: skip
+                  "double": st.sampled_from([0.0, -0.0, 1.0]), "boolean": st.booleans()}[dtype])  # fmt: skip
     return lit(value, dtype=dtype)
 
 
@@ -128,14 +130,67 @@ def _join(draw: st.DrawFn, left: n.Rel, right: n.Rel) -> n.Rel:
     return n.Join(left, right, call(op, a, b, dtype="boolean"))
 
 
+def _condition(draw: st.DrawFn, left: n.Rel, right: n.Rel) -> Expr:
+    """Equalities, comparisons, what NOT IN becomes, constants, and mixtures of them, over either side or both."""
+
+    def term() -> Expr:
+        a = _pick(draw, left)
+        b = _pick(draw, right, a.dtype)
+        if draw(st.booleans()):
+            a, b = b, a
+        kind = draw(st.sampled_from(["=", "=", "=", "<=>", "<", "null_aware", "one_side"]))
+        if kind == "null_aware":
+            equal = call("=", a, b, dtype="boolean")
+            return call("or", equal, call("is_null", equal, dtype="boolean"), dtype="boolean")
+        if kind == "one_side":
+            return _predicate(draw, draw(st.sampled_from([left, right])))
+        return call(kind, a, b, dtype="boolean")
+
+    shape = draw(st.sampled_from(["one", "one", "two", "two", "true"]))
+    if shape == "true":
+        return lit(True, dtype="boolean")
+    return term() if shape == "one" else call("and", term(), term(), dtype="boolean")
+
+
+def _keyed_join(draw: st.DrawFn, left: n.Rel, right: n.Rel, names: Names) -> n.Rel:
+    condition = _condition(draw, left, right)
+    kind = draw(st.sampled_from(["semi", "anti", "exists", "left", "right", "full", "full"]))
+    if kind in ("left", "right", "full"):
+        return OuterJoin(left, right, condition, kind)
+    return MatchJoin(left, right, condition, kind, names.new() if kind == "exists" else "")
+
+
+def _generate(draw: st.DrawFn, child: n.Rel, names: Names) -> n.Rel:
+    """Explode an array of two columns, of nothing, or as many copies as a column says: NULL or negative too."""
+    a = _pick(draw, child, "int")
+    kind = draw(st.sampled_from(["array", "empty", "copies"]))
+    if kind == "copies":
+        values = call("array_repeat", lit(7, dtype="int"), a)
+    else:
+        values = call("array", *([a, lit(5, dtype="int")] if kind == "array" else []))
+    kept = tuple(name for name in child.names if draw(st.booleans()))
+    if draw(st.booleans()):
+        return Generate(child, call("explode", values), (n.Field(names.new(), "int"),), kept, draw(st.booleans()))
+    fields = (n.Field(names.new(), "int"), n.Field(names.new(), "int"))
+    return Generate(child, call("posexplode", values), fields, kept, draw(st.booleans()))
+
+
+def _values(draw: st.DrawFn, names: Names) -> n.Rel:
+    rows = tuple((lit(draw(VALUES["int"]), dtype="int"),) for _ in range(draw(st.integers(0, 2))))
+    return Values((n.Field(names.new(), "int"),), rows)
+
+
 def _build(draw: st.DrawFn, depth: int, names: Names) -> n.Rel:
     if depth == 0:
         return _scan(draw, names)
     kind = draw(
-        st.sampled_from(["scan", "filter", "project", "join", "join", "aggregate", "aggregate", "union", "expand"])
-    )
+        st.sampled_from(["scan", "filter", "project", "join", "keyed_join", "keyed_join", "keyed_join", "aggregate",
+                         "aggregate", "union", "expand", "generate", "values"])
+    )  # fmt: skip
     if kind == "scan":
         return _scan(draw, names)
+    if kind == "values":
+        return _values(draw, names)
     child = _build(draw, depth - 1, names)
     if kind == "filter":
         return n.Filter(child, _predicate(draw, child))
@@ -148,7 +203,11 @@ def _build(draw: st.DrawFn, depth: int, names: Names) -> n.Rel:
         cols = [_pick(draw, child) for _ in range(width)]
         rows = tuple(tuple(c if draw(st.booleans()) else lit(None, dtype=c.dtype) for c in cols) for _ in range(2))
         return n.Expand(child, rows, tuple(n.Field(names.new(), c.dtype) for c in cols))
+    if kind == "generate":
+        return _generate(draw, child, names)
     other = _build(draw, depth - 1, names)
+    if kind == "keyed_join":
+        return _keyed_join(draw, child, other, names)
     if kind == "join":
         return _join(draw, child, other)
     width = min(len(child.schema), len(other.schema))

@@ -54,6 +54,10 @@ def _require_known(exprs: tuple[Expr, ...], schema: Schema, what: str) -> None:
         _require(not missing, "I2", f"{what} reads {sorted(missing)}, which its input does not have")
 
 
+require, require_known = _require, _require_known
+"""The same checks for the nodes of other modules."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rel:
     """Base of all operators."""
@@ -75,6 +79,16 @@ class Rel:
     def weighted(self) -> bool:
         """Whether weights other than +1 can occur in the output."""
         return any(child.weighted for child in self.children)
+
+    @property
+    def plain_inputs(self) -> tuple[int, ...]:
+        """The positions of the inputs that must be plain bags, because the operator is not linear in them."""
+        return ()
+
+    @property
+    def rereads(self) -> tuple[tuple[Rel, tuple[Rel, ...]], ...]:
+        """The inputs that a refresh may read whole, each with the inputs whose change makes it do so."""
+        return ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -272,6 +286,11 @@ class Join(Rel):
         """Left columns, then right ones."""
         return self.left.schema + self.right.schema
 
+    @property
+    def rereads(self) -> tuple[tuple[Rel, tuple[Rel, ...]], ...]:
+        """Each side is read when the other one changes."""
+        return ((self.left, (self.right,)), (self.right, (self.left,)))
+
 
 @dataclass(frozen=True, slots=True)
 class Aggregate(Rel):
@@ -348,6 +367,11 @@ class TopK(Rel):
         _require(self.limit >= 0 and self.offset >= 0, "I7", "LIMIT and OFFSET cannot be negative")
         _require(not self.child.weighted, "I8", "an ordering reads a plain bag: consolidate its input first")
         Rel.__post_init__(self)
+
+    @property
+    def plain_inputs(self) -> tuple[int, ...]:
+        """Its input."""
+        return (0,)
 
     @property
     def schema(self) -> Schema:

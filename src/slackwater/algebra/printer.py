@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 
 from slackwater.algebra import nodes as n
+from slackwater.algebra.generate import Generate, Values
+from slackwater.algebra.joins import MatchJoin, OuterJoin
 from slackwater.algebra.partials import AggChange, Finish, MergePartials, Partial
 
 
@@ -27,6 +29,17 @@ def describe(node: n.Rel) -> str:
             kind = "Join" if node.condition is not None else "CrossJoin"
             hint = f" broadcast={node.broadcast}" if node.broadcast else ""
             return f"{kind}{hint} {node.condition.text if node.condition is not None else ''}".rstrip()
+        case MatchJoin():
+            flag = f" as {node.flag}" if node.flag else ""
+            return f"Left{node.kind.title()}Join{flag} {node.condition.text}"
+        case OuterJoin():
+            return f"{node.kind.title()}OuterJoin {node.condition.text}"
+        case Generate():
+            kept = ", ".join((*node.kept, *(f.name for f in node.fields)))
+            return f"Generate{' outer' if node.outer else ''} [{kept}] of {node.generator.text}"
+        case Values():
+            rows = "; ".join(", ".join(cell.text for cell in row) for row in node.rows)
+            return f"Values [{', '.join(f'{f.name}:{f.dtype}' for f in node.fields)}] of [{rows}]"
         case n.Aggregate():
             return f"Aggregate by [{_items(node.groups)}] of [{', '.join(f'{a.text} AS {a.name}' for a in node.aggs)}]"
         case n.TopK():

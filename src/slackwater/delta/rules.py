@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from slackwater.algebra.aggregates import Combine
+from slackwater.algebra.joins import KeyedJoin
 from slackwater.algebra.nodes import (
     Aggregate,
     Difference,
@@ -23,6 +24,7 @@ from slackwater.delta import aggregate as agg
 from slackwater.delta.environment import Environment, Purpose
 from slackwater.delta.join import join_delta
 from slackwater.delta.linear import linear_delta
+from slackwater.delta.matching import Sides, keyed_join_delta
 
 RESULT = "sw@result"
 """The input that stands for the view's last committed result."""
@@ -59,6 +61,8 @@ def _delta(node: Rel, env: Environment) -> Rel | None:
         return linear_delta(node, tuple(delta(child, env) for child in node.children))
     if isinstance(node, Join):
         return _join(node, env)
+    if isinstance(node, KeyedJoin):
+        return _keyed_join(node, env)
     if isinstance(node, Aggregate):
         return _aggregate(node, env)
     # Ordering and what the algebra cannot follow: compare the two full outputs.
@@ -81,6 +85,25 @@ def _join(node: Join, env: Environment) -> Rel | None:
         node, left, right, old_left, new_right,
         env.estimate(node.left) <= env.small, env.estimate(node.right) <= env.small,
     )  # fmt: skip
+
+
+def _keyed_join(node: KeyedJoin, env: Environment) -> Rel | None:
+    sides = Sides(
+        _shared(node.left, env), _shared(node.right, env), full(node.left, env, "old"), full(node.right, env, "new"),
+        env.estimate(node.left) <= env.small, env.estimate(node.right) <= env.small,
+    )  # fmt: skip
+    return keyed_join_delta(node, sides, env)
+
+
+def _shared(node: Rel, env: Environment) -> Rel | None:
+    """D as a step of its own, for those who read it more than once."""
+    change = delta(node, env)
+    if change is None or isinstance(change, Input):
+        return change
+    slot = (node_key(node), "D.shared")
+    if slot not in env.memo:
+        env.memo[slot] = env.add_step(f"change_{slot[0]}", change, Purpose.SHARE)
+    return env.memo[slot]
 
 
 def _aggregate(node: Aggregate, env: Environment) -> Rel | None:
@@ -153,8 +176,8 @@ def _plain_full(node: Rel, env: Environment, at: str) -> Rel:
         return Scan(node.table, node.fields, node.positions, at)
     if isinstance(node, Opaque):
         return node
-    children = tuple(full(child, env, at) for child in node.children)
-    return node.with_children(tuple(map(plain_bag, children)) if isinstance(node, TopK) else children)
+    children = (full(child, env, at) for child in node.children)
+    return node.with_children(tuple(plain_bag(c) if i in node.plain_inputs else c for i, c in enumerate(children)))
 
 
 def _aggregate_full(node: Aggregate, key: str, env: Environment, at: str, latest: bool) -> Rel:

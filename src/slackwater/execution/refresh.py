@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from slackwater.algebra.nodes import Aggregate, Filter, Join, Opaque, Project, Rel, Scan
+from slackwater.algebra.nodes import Aggregate, Filter, Opaque, Project, Rel, Scan
 from slackwater.algebra.printer import describe, node_key
 from slackwater.algebra.serialize import to_json
 from slackwater.arrivals.outlook import Outlook, look_ahead
@@ -244,7 +244,7 @@ class Refresher:
     def _plan_anew(self, spark: SparkSession) -> Mapping[str, float]:
         """With no states to respect, choose the join order again from what the tables hold now."""
         view = self.view
-        if not any(isinstance(node, Join) for node in view.logical_plan.walk()):
+        if not any(node.rereads for node in view.logical_plan.walk()):
             return {}
         leaves = _join_leaves(view.logical_plan)
         shares = kept_shares(leaves, spark, self._frame, {t: s.rows for t, s in self.tables.items()})

@@ -10,8 +10,10 @@ from slackwater.algebra import nodes as n
 from slackwater.algebra.aggregates import is_float
 from slackwater.algebra.expressions import Expr, quote
 from slackwater.algebra.gather import Gather
+from slackwater.algebra.generate import Generate, Values
+from slackwater.algebra.joins import MatchJoin, OuterJoin, Support
 from slackwater.algebra.partials import AggChange, Finish, MergePartials, Partial
-from slackwater.execution import render_aggregates
+from slackwater.execution import render_aggregates, render_joins
 
 WEIGHT = "_w"
 
@@ -47,6 +49,16 @@ def render(node: n.Rel) -> str:
             return _join(node)
         case n.SemiJoin():
             return _semi_join(node)
+        case MatchJoin():
+            return render_joins.match_join(node, _sub(node.left), _sub(node.right))
+        case OuterJoin():
+            return render_joins.outer_join(node, _sub(node.left), _sub(node.right))
+        case Support():
+            return f"SELECT {_list(_names(node), node)} FROM {_sub(node.child)}"
+        case Generate():
+            return render_joins.generate(node, _sub(node.child))
+        case Values():
+            return render_joins.values(node)
         case n.Negate():
             weight = f"-{WEIGHT}" if node.child.weighted else "-1"
             return f"SELECT {', '.join([*_names(node), f'{weight} AS {WEIGHT}'])} FROM {_sub(node.child)}"
@@ -110,7 +122,7 @@ def _aligned(child: n.Rel, parent: n.Rel) -> str:
     ]
     if parent.weighted:
         columns.append(WEIGHT if child.weighted else f"1 AS {WEIGHT}")
-    return f"SELECT {', '.join(columns)} FROM {_sub(child)}"
+    return f"SELECT {', '.join(columns) or '1 AS `_`'} FROM {_sub(child)}"
 
 
 def _expand(node: n.Expand) -> str:

@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from slackwater.algebra.aggregates import Combine
+from slackwater.algebra.joins import KeyedJoin, MatchJoin, OuterJoin
 from slackwater.algebra.nodes import Aggregate, Join, Linearity, Opaque, Project, Rel, Scan, TopK
 from slackwater.algebra.printer import describe
 from slackwater.delta.aggregate import keeps_partials
@@ -71,7 +72,7 @@ class Pricing:
 
     def group(self, node: Rel, *, kept_by_parent: bool) -> Group:
         """A node and what is below it."""
-        keeps_inputs = node.linearity in (Linearity.BILINEAR, Linearity.KEYED)
+        keeps_inputs = bool(node.rereads) or node.linearity is Linearity.KEYED
         inputs = tuple(self.group(child, kept_by_parent=keeps_inputs) for child in node.children)
         ways = _WAYS.get(type(node), _by_algebra)(self, node)
         plain = Group(self.cards.key(node), describe(node), inputs, _asked(ways, self, node))
@@ -163,7 +164,9 @@ def _linear(pricing: Pricing, node: Rel) -> Ways:
 
 
 def _join(pricing: Pricing, node: Rel) -> Ways:
-    assert isinstance(node, Join)  # noqa: S101 - by the table of ways
+    """Inner joins; outer and match joins ask for the same two full outputs, and look up match status besides."""
+    assert isinstance(node, Join | KeyedJoin)  # noqa: S101 - by the table of ways
+    status = pricing.rates.step * 2 if isinstance(node, KeyedJoin) else 0.0
     left, right, out = (pricing.cards.of(x) for x in (node.left, node.right, node))
 
     def ways(demand: Demand) -> tuple[Way, ...]:
@@ -175,7 +178,9 @@ def _join(pricing: Pricing, node: Rel) -> Ways:
             if right.touched:
                 seconds += _meet(pricing.rates, right.delta, left.full) + pricing.rates.step / 2
                 of_left, of_right = of_left | OLD, of_right | DELTA
-            seconds += pricing.rates.emit * out.delta
+            seconds += pricing.rates.emit * out.delta + status
+            if isinstance(node, KeyedJoin):
+                of_left, of_right = of_left | OLD, of_right | NEW
         for version in (OLD, NEW):
             if demand & version:
                 seconds += _meet(pricing.rates, left.full, right.full) + pricing.rates.emit * out.full
@@ -247,6 +252,8 @@ def _by_algebra(pricing: Pricing, node: Rel) -> Ways:
 _WAYS: dict[type[Rel], Callable[[Pricing, Rel], Ways]] = {
     Scan: _scan,
     Join: _join,
+    MatchJoin: _join,
+    OuterJoin: _join,
     Aggregate: _aggregate,
     TopK: _top,
 }

@@ -1,6 +1,7 @@
 """The plain default: keep the inputs of joins, and the partial rows of aggregates, as long as they fit the budget.
 
-* The input of a join is kept if the *other* side can still change: only then is it read again.
+* The input of a join is kept if the *other* side can still change: only then is it read again. A side in which an outer
+  or match join looks for matches is read again when it changes itself, too.
 * An input that is a bare scan of a table, or a filter that keeps most rows, needs no copy: the table's files are there.
 * A state that would break the budget is dropped, the largest first; partial aggregates go last.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from slackwater.algebra.nodes import Aggregate, Filter, Join, Project, Rel, Scan
+from slackwater.algebra.nodes import Aggregate, Filter, Project, Rel, Scan
 from slackwater.algebra.printer import describe, node_key
 from slackwater.delta.aggregate import keeps_partials
 from slackwater.delta.rules import repeatable
@@ -54,9 +55,8 @@ def choose_states(
     for node in plan.walk():
         if isinstance(node, Aggregate):
             _add(choices, _unless_drifting(node, node.child, _aggregate(node)))
-        elif isinstance(node, Join):
-            for side, other in ((node.left, node.right), (node.right, node.left)):
-                _add(choices, _unless_drifting(side, side, _join_input(side, other, can_change, kept_share)))
+        for side, causes in node.rereads:
+            _add(choices, _unless_drifting(side, side, _join_input(side, causes, can_change, kept_share)))
     if budget <= 0:
         return tuple(Choice(c.key, c.label, False, "the budget is zero") for c in choices.values())
     return _within(
@@ -87,11 +87,16 @@ def _aggregate(node: Aggregate) -> Choice:
     return Choice(key, label, False, f"{functions}: the touched groups are redone, no partial result helps")
 
 
-def _join_input(node: Rel, other: Rel, can_change: Callable[[str], bool], kept_share: Callable[[Rel], float]) -> Choice:
+def _join_input(
+    node: Rel, causes: tuple[Rel, ...], can_change: Callable[[str], bool], kept_share: Callable[[Rel], float]
+) -> Choice:
+    """Whether to keep an input that is read again when one of the `causes` changes."""
+    if isinstance(node, Aggregate):
+        return _aggregate(node)
     key, label = node_key(node), describe(node)
-    if not any(can_change(leaf.table) for leaf in other.walk() if isinstance(leaf, Scan)):
+    if not any(can_change(leaf.table) for cause in causes for leaf in cause.walk() if isinstance(leaf, Scan)):
         return Choice(key, label, False, "the other side of the join is complete: this side is not read again")
-    if any(isinstance(x, Join | Aggregate) for x in node.walk()):
+    if any(isinstance(x, Aggregate) or x.rereads for x in node.walk()):
         return Choice(key, label, True, "an intermediate result: computing it again would redo the joins below")
     if not _filters(node):
         return Choice(key, label, False, "the table's own files serve")

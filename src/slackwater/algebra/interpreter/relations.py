@@ -9,8 +9,10 @@ from typing import Any
 from slackwater.algebra import nodes as n
 from slackwater.algebra.aggregates import AggCall, is_variance
 from slackwater.algebra.expressions import Expr
-from slackwater.algebra.interpreter import functions
+from slackwater.algebra.generate import Generate, Values
+from slackwater.algebra.interpreter import functions, joins
 from slackwater.algebra.interpreter.values import Row, evaluate_expr, grouped, grouping_key, identity, ordered
+from slackwater.algebra.joins import KeyedJoin, Support
 from slackwater.algebra.partials import (
     DELETES,
     ROWS,
@@ -108,6 +110,14 @@ def evaluate(node: n.Rel, cat: Catalogue) -> Bag:
             return _join(node, cat)
         case n.SemiJoin():
             return _semi_join(node, cat)
+        case KeyedJoin():
+            return Bag(joins.keyed_join(node, evaluate(node.left, cat).items(), evaluate(node.right, cat).items()))
+        case Support():
+            return Bag.of(row for row, _ in evaluate(node.child, cat).items())
+        case Generate():
+            return Bag(joins.generate(node, evaluate(node.child, cat).items()))
+        case Values():
+            return Bag.of(joins.constants(node))
         case n.Aggregate():
             return _aggregate(node, evaluate(node.child, cat))
         case n.TopK():

@@ -66,6 +66,8 @@ def evaluate_expr(expr: Expr, row: Mapping[str, Any]) -> Any:
         return compare(*values) == 0
     if expr.op == "in":
         return _contains(values[0], values[1:])
+    if expr.op == "array":
+        return values
     if any(v is None for v in values):
         return None
     return _strict(expr.op, values)
@@ -101,6 +103,8 @@ def _strict(op: str, values: list[Any]) -> Any:
     if op == "neg":
         return -a
     b = values[1]
+    if op == "array_repeat":
+        return [a] * b
     if op in ("+", "-", "*"):
         return {"+": lambda: a + b, "-": lambda: a - b, "*": lambda: a * b}[op]()
     if op == "/":

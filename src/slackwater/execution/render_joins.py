@@ -1,0 +1,57 @@
+"""Match joins, outer joins, generators and constant rows as Spark SQL; inputs come as parenthesised SELECTs."""
+
+from __future__ import annotations
+
+from slackwater.algebra.expressions import quote
+from slackwater.algebra.generate import Generate, Values
+from slackwater.algebra.joins import EXISTS, SEMI, MatchJoin, OuterJoin
+
+WEIGHT = "_w"
+
+
+def _listed(columns: list[str], weighted: bool) -> str:
+    return ", ".join([*columns, WEIGHT] if weighted else columns) or "1 AS `_`"
+
+
+def match_join(node: MatchJoin, left: str, right: str) -> str:
+    """A semi or anti join; an existence join is a column that says EXISTS."""
+    hint = "/*+ BROADCAST(r) */ " if node.broadcast else ""
+    if node.kind == EXISTS:
+        columns = [quote(name) for name in node.left.names]
+        flag = f"EXISTS (SELECT {hint}1 FROM {right} AS r\n  WHERE {node.condition.text}) AS {quote(node.flag)}"
+        return f"SELECT {_listed([*columns, flag], node.weighted)}\nFROM {left} AS l"
+    kind = "LEFT SEMI JOIN" if node.kind == SEMI else "LEFT ANTI JOIN"
+    return f"SELECT {hint}* FROM {left} AS l\n{kind} {right} AS r\n  ON {node.condition.text}"
+
+
+def outer_join(node: OuterJoin, left: str, right: str) -> str:
+    """An outer join; only the side that is not asked for matches can have weights, and every row shows one of it."""
+    columns = [f"l.{quote(name)}" for name in node.left.names] + [f"r.{quote(name)}" for name in node.right.names]
+    if node.weighted:
+        columns.append(f"{'l' if node.left.weighted else 'r'}.{WEIGHT} AS {WEIGHT}")
+    kind = f"{node.kind.upper()} OUTER JOIN"
+    return (
+        f"SELECT {', '.join(columns) or '1 AS `_`'}\nFROM {left} AS l\n{kind} {right} AS r\n  ON {node.condition.text}"
+    )
+
+
+def generate(node: Generate, child: str) -> str:
+    """A lateral view over the input."""
+    names = [f"x{i}" for i in range(len(node.fields))]
+    columns = [f"g.{quote(name)}" for name in node.kept]
+    columns += [f"x.{x} AS {quote(f.name)}" for x, f in zip(names, node.fields, strict=True)]
+    outer = "OUTER " if node.outer else ""
+    source = f"{child} AS g LATERAL VIEW {outer}{node.generator.text} x AS {', '.join(names)}"
+    return f"SELECT {_listed(columns, node.weighted)} FROM {source}"
+
+
+def values(node: Values) -> str:
+    """Constant rows, each cell in its column's type; no rows at all is one that a false condition removes."""
+    if not node.fields:
+        return f"SELECT EXPLODE(ARRAY_REPEAT(1, {len(node.rows)})) AS `_`"
+    names = [quote(f.name) for f in node.fields]
+    if not node.rows:
+        return f"SELECT {', '.join(f'CAST(NULL AS {f.dtype}) AS {quote(f.name)}' for f in node.fields)} WHERE FALSE"
+    rows = ", ".join(f"({', '.join(cell.text for cell in row)})" for row in node.rows)
+    columns = [f"CAST({name} AS {f.dtype}) AS {name}" for name, f in zip(names, node.fields, strict=True)]
+    return f"SELECT {', '.join(columns)} FROM VALUES {rows} AS v({', '.join(names)})"
