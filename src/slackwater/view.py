@@ -12,7 +12,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType, _parse_datatype_string
 
 from slackwater.algebra.expressions import quote
-from slackwater.algebra.nodes import Aggregate, Opaque, Rel, Scan, TopK
+from slackwater.algebra.nodes import Aggregate, Opaque, Rel, Scan
+from slackwater.algebra.ordering import breaks_ties
 from slackwater.algebra.partials import partial_schema
 from slackwater.algebra.printer import node_key
 from slackwater.algebra.serialize import from_json
@@ -241,8 +242,8 @@ class View:
 
     @property
     def ordered(self) -> bool:
-        """Whether the query has a LIMIT somewhere, so that ties must be broken the same way everywhere."""
-        return any(isinstance(n, TopK) for n in self.plan.walk())
+        """Whether the query leaves ties open somewhere, so that they must be broken the same way everywhere."""
+        return any(breaks_ties(n) for n in self.plan.walk())
 
 
 class _ResultReader(RelationReader):

@@ -8,12 +8,14 @@ from typing import Any
 from slackwater.algebra import nodes as n
 from slackwater.algebra.aggregates import AggCall
 from slackwater.algebra.expressions import Expr
+from slackwater.algebra.scalars import ScalarFilter
+from slackwater.algebra.windows import Frame, Window, WindowCall
 
 _CLASSES: dict[str, type] = {
     c.__name__: c
     for c in (
         n.Scan, n.Filter, n.Project, n.Union, n.Expand, n.Join, n.Aggregate, n.TopK, n.Opaque,
-        n.Field, n.Item, n.SortKey, AggCall, Expr,
+        n.Field, n.Item, n.SortKey, AggCall, Expr, Window, WindowCall, Frame, ScalarFilter,
     )
 }  # fmt: skip
 

@@ -9,7 +9,6 @@ from slackwater.algebra.nodes import (
     Input,
     Join,
     Linearity,
-    Negate,
     Opaque,
     Rel,
     Scan,
@@ -19,10 +18,14 @@ from slackwater.algebra.nodes import (
 )  # fmt: skip
 from slackwater.algebra.partials import AggChange, Finish, Partial, partial_schema
 from slackwater.algebra.printer import node_key
+from slackwater.algebra.scalars import ScalarFilter
+from slackwater.algebra.windows import Window
 from slackwater.delta import aggregate as agg
 from slackwater.delta.environment import Environment, Purpose
 from slackwater.delta.join import join_delta
 from slackwater.delta.linear import linear_delta
+from slackwater.delta.scalar import scalar_filter_delta
+from slackwater.delta.window import WHOLE, window_delta
 
 RESULT = "sw@result"
 """The input that stands for the view's last committed result."""
@@ -61,8 +64,37 @@ def _delta(node: Rel, env: Environment) -> Rel | None:
         return _join(node, env)
     if isinstance(node, Aggregate):
         return _aggregate(node, env)
-    # Ordering and what the algebra cannot follow: compare the two full outputs.
-    return union(full(node, env, "new"), Negate(full(node, env, "old")))
+    if isinstance(node, ScalarFilter):
+        return _scalar_filter(node, env)
+    if isinstance(node, Window) and not node.whole:
+        return _window(node, env)
+    return _compared(node, env)
+
+
+def _compared(node: Rel, env: Environment) -> Rel:
+    """Compare the two full outputs: orderings, windows without PARTITION BY, and what the algebra cannot follow.
+
+    The new one is computed from the inputs, never from the node's own state: that would ask for this delta again.
+    """
+    return Difference(_plain_full(node, env, "new"), full(node, env, "old"))
+
+
+def _scalar_filter(node: ScalarFilter, env: Environment) -> Rel | None:
+    new = plain_bag(full(node.scalar, env, "new"))
+    old = None
+    if env.touches(node.scalar):
+        new = env.add_step(f"scalar_{node_key(node)}", new, Purpose.SHARE)
+        old = plain_bag(full(node.scalar, env, "old"))
+    return scalar_filter_delta(node, delta(node.child, env), full(node.child, env, "old"), old, new)
+
+
+def _window(node: Window, env: Environment) -> Rel | None:
+    child = delta(node.child, env)
+    if child is None:
+        return None
+    keys = env.add_step(f"touched_{node_key(node)}", child, Purpose.SHARE)
+    small = env.estimate(node.child) <= env.small
+    return window_delta(node, keys, full(node.child, env, "old"), full(node.child, env, "new"), small=small)
 
 
 def _keep_change(node: Rel, change: Rel | None, env: Environment) -> Rel | None:
@@ -151,7 +183,9 @@ def _plain_full(node: Rel, env: Environment, at: str) -> Rel:
     if isinstance(node, Opaque):
         return node
     children = tuple(full(child, env, at) for child in node.children)
-    return node.with_children(tuple(map(plain_bag, children)) if isinstance(node, TopK) else children)
+    if isinstance(node, Window) and node.whole:
+        env.reasons[node_key(node)] = WHOLE
+    return node.with_children(tuple(map(plain_bag, children)) if isinstance(node, TopK | Window) else children)
 
 
 def _aggregate_full(node: Aggregate, key: str, env: Environment, at: str) -> Rel:
@@ -180,7 +214,7 @@ def _from_state(node: Rel, key: str, env: Environment, at: str) -> Rel:
 
 def repeatable(node: Rel) -> bool:
     """Whether a node's old output can be computed again, bit by bit."""
-    return not isinstance(node, Aggregate) or node.repeatable
+    return not isinstance(node, Aggregate | Window) or node.repeatable
 
 
 def difference(root: Rel, env: Environment) -> Rel:
@@ -188,13 +222,21 @@ def difference(root: Rel, env: Environment) -> Rel:
     return Difference(full(root, env, "new"), Input(RESULT, root.schema, env.signed_result))
 
 
+def _whole_at_the_top(root: Rel) -> bool:
+    """Whether nothing but projections and filters stands above an ordering or a window without PARTITION BY."""
+    while root.linearity is Linearity.LINEAR and len(root.children) == 1:
+        root = root.children[0]
+    return isinstance(root, TopK) or (isinstance(root, Window) and root.whole)
+
+
 def result_delta(root: Rel, env: Environment) -> Rel | None:
     """D of a view's root.
 
-    Ordered and opaque queries compare with the last result instead of redoing the old side. So do floating-point
-    aggregates: a sum that is added up again in another order differs in its last digits, and would not be taken back.
+    What is redone as a whole at the top compares with the last result instead of redoing the old side. So do
+    floating-point aggregates: a sum that is added up again in another order differs in its last digits, and would not
+    be taken back.
     """
-    if isinstance(root, Opaque) or any(isinstance(node, TopK) or not repeatable(node) for node in root.walk()):
+    if isinstance(root, Opaque) or _whole_at_the_top(root) or not all(map(repeatable, root.walk())):
         if not isinstance(root, Opaque) and not env.touches(root):
             return None
         return difference(root, env)

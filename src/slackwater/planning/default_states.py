@@ -1,6 +1,7 @@
 """The plain default: keep the inputs of joins, and the partial rows of aggregates, as long as they fit the budget.
 
 * The input of a join is kept if the *other* side can still change: only then is it read again.
+* So is the input of what redoes keys (windows, aggregates that do not merge) if it has joins in it.
 * An input that is a bare scan of a table, or a filter that keeps most rows, needs no copy: the table's files are there.
 * A state that would break the budget is dropped, the largest first; partial aggregates go last.
 """
@@ -10,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from slackwater.algebra.nodes import Aggregate, Filter, Join, Project, Rel, Scan
+from slackwater.algebra.nodes import Aggregate, Filter, Join, Project, Rel, Scan, TopK
 from slackwater.algebra.printer import describe, node_key
+from slackwater.algebra.scalars import ScalarFilter
+from slackwater.algebra.windows import Window
 from slackwater.delta.aggregate import keeps_partials
 from slackwater.delta.rules import repeatable
 
@@ -41,6 +44,13 @@ def choose_states(
     for node in plan.walk():
         if isinstance(node, Aggregate):
             _add(choices, _unless_drifting(node, node.child, _aggregate(node)))
+            if not keeps_partials(node):
+                _add_redone_input(choices, node.child)
+        elif isinstance(node, Window):
+            _add_redone_input(choices, node.child)
+        elif isinstance(node, ScalarFilter) and not _from_partials(node.child):
+            choice = _join_input(node.child, node.scalar, can_change, kept_share)
+            _add(choices, _unless_drifting(node.child, node.child, choice))
         elif isinstance(node, Join):
             for side, other in ((node.left, node.right), (node.right, node.left)):
                 _add(choices, _unless_drifting(side, side, _join_input(side, other, can_change, kept_share)))
@@ -55,6 +65,27 @@ def _add(choices: dict[str, Choice], choice: Choice) -> None:
     found = choices.get(choice.key)
     if found is None or (choice.keep and not found.keep):
         choices[choice.key] = choice
+
+
+def _add_redone_input(choices: dict[str, Choice], child: Rel) -> None:
+    """The input of keys that are redone is read whole, at both versions: keep it if that would redo a join."""
+    if _joins(child):
+        reason = "read whole where keys are redone: computing it again would redo the joins below"
+        _add(choices, _unless_drifting(child, child, Choice(node_key(child), describe(child), True, reason)))
+
+
+def _from_partials(node: Rel) -> bool:
+    """Whether the rows are made from the kept partial rows of an aggregate."""
+    while isinstance(node, Project | Filter):
+        node = node.child
+    return isinstance(node, Aggregate) and keeps_partials(node)
+
+
+def _joins(node: Rel) -> bool:
+    """Whether a join would run again; below partial rows none does."""
+    if isinstance(node, Aggregate) and keeps_partials(node):
+        return False
+    return isinstance(node, Join) or any(_joins(child) for child in node.children)
 
 
 def _unless_drifting(node: Rel, below: Rel, choice: Choice) -> Choice:
@@ -78,7 +109,7 @@ def _join_input(node: Rel, other: Rel, can_change: Callable[[str], bool], kept_s
     key, label = node_key(node), describe(node)
     if not any(can_change(leaf.table) for leaf in other.walk() if isinstance(leaf, Scan)):
         return Choice(key, label, False, "the other side of the join is complete: this side is not read again")
-    if any(isinstance(x, Join | Aggregate) for x in node.walk()):
+    if any(isinstance(x, Join | Aggregate | Window | TopK) for x in node.walk()):
         return Choice(key, label, True, "an intermediate result: computing it again would redo the joins below")
     if not _filters(node):
         return Choice(key, label, False, "the table's own files serve")
