@@ -13,7 +13,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType, _parse_datatype_string
 
 from slackwater.algebra.expressions import quote
-from slackwater.algebra.nodes import Opaque, Rel, Scan, TopK
+from slackwater.algebra.nodes import Opaque, Rel, Scan
+from slackwater.algebra.ordering import breaks_ties
 from slackwater.algebra.printer import describe, node_key
 from slackwater.algebra.serialize import from_json
 from slackwater.arrivals.forecast import Forecast
@@ -36,7 +37,7 @@ from slackwater.execution.sessions import active_session_kept
 from slackwater.execution.states import State, release
 from slackwater.execution.what_if import WhatIf, what_if
 from slackwater.planning.cardinality import row_bytes
-from slackwater.planning.default_states import Choice
+from slackwater.planning.choices import Choice
 from slackwater.planning.strategies import StatePlan
 from slackwater.schedules import policy_of, schedule_of
 from slackwater.storage.records import ViewRecord
@@ -374,8 +375,8 @@ class View:
 
     @property
     def ordered(self) -> bool:
-        """Whether the query has a LIMIT somewhere, so that ties must be broken the same way everywhere."""
-        return any(isinstance(n, TopK) for n in self.plan.walk())
+        """Whether the query leaves ties open somewhere, so that they must be broken the same way everywhere."""
+        return any(breaks_ties(n) for n in self.plan.walk())
 
 
 class _ResultReader(RelationReader):

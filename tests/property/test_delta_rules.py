@@ -17,9 +17,7 @@ from tests.property.plans import TABLES, histories, plans
 
 def stateful(plan: n.Rel) -> list[n.Rel]:
     """The nodes that can keep a state."""
-    return [
-        x for x in plan.walk() if not isinstance(x, n.TopK) and (not isinstance(x, n.Aggregate) or keeps_partials(x))
-    ]
+    return [x for x in plan.walk() if not isinstance(x, n.Aggregate) or keeps_partials(x)]
 
 
 class Refresher:

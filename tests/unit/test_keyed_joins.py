@@ -16,8 +16,11 @@ from slackwater.algebra.serialize import from_json, to_json
 from slackwater.delta.environment import Change, Environment
 from slackwater.delta.rules import delta
 from slackwater.execution.render import render
-from slackwater.planning.default_states import choose_states
+from slackwater.planning.cardinality import Cardinalities, Expected
+from slackwater.planning.costing import AtHand, Pricing
 from slackwater.planning.join_order import order_joins
+from slackwater.planning.rates import Rates
+from slackwater.planning.strategies import plan_states
 
 
 def scan(table: str, *columns: str) -> n.Scan:
@@ -109,8 +112,9 @@ def test_inputs_are_kept_as_those_of_inner_joins() -> None:
     filtered = n.Filter(R, call(">", col("d", "int"), lit(5, dtype="int"), dtype="boolean"))
 
     def kept(join: n.Rel, changing: set[str]) -> set[str]:
-        found = choose_states(join, lambda t: t in changing, lambda _: 0.1, 1_000, {})
-        return {c.label for c in found if c.keep}
+        cards = Cardinalities({"l": 1e6, "r": 1e6}, {t: Expected(10) for t in changing})
+        root = Pricing(cards, Rates(write=1e-9, step=1e-6), AtHand()).root(join, by_delta=True)
+        return {c.label for c in plan_states(root, "auto", 1e12).choices if c.keep}
 
     label = "Filter (`d` > 5)"
     equal = term("=", "a", "c")

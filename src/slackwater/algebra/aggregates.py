@@ -27,7 +27,19 @@ class Combine(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class AggCall:
-    """One aggregate function call with the name of its output column."""
+    """One aggregate function call with the name of its output column.
+
+    Attributes:
+        name: the output column.
+        func: Spark's name of the function.
+        args: its arguments.
+        dtype: Spark's type of the result.
+        distinct: only different arguments count.
+        where: the condition of its FILTER.
+        form: the spelling where it is not `func(args)`: the places of arguments are `{0}`, `{1}`, …, and `{filter}` is
+            that of the FILTER, if it is not at the end.
+        completed: Spark could give several answers; `form` or the arguments choose one.
+    """
 
     name: str
     func: str
@@ -35,6 +47,8 @@ class AggCall:
     dtype: str
     distinct: bool = False
     where: Expr | None = None
+    form: str = ""
+    completed: bool = False
 
     @property
     def inputs(self) -> frozenset[str]:
@@ -45,9 +59,12 @@ class AggCall:
     @property
     def text(self) -> str:
         """The call as Spark SQL text."""
+        where = f" FILTER (WHERE {self.where.text})" if self.where is not None else ""
+        if self.form:
+            text = self.form.format(*(a.text for a in self.args), filter=where)
+            return text if "{filter}" in self.form else text + where
         inner = ", ".join(a.text for a in self.args) or "*"
-        text = f"{self.func}({'DISTINCT ' if self.distinct else ''}{inner})"
-        return f"{text} FILTER (WHERE {self.where.text})" if self.where is not None else text
+        return f"{self.func}({'DISTINCT ' if self.distinct else ''}{inner}){where}"
 
     @property
     def combine(self) -> Combine:
@@ -59,7 +76,9 @@ class AggCall:
     @property
     def repeatable(self) -> bool:
         """Whether the same rows give the same bits again: floating-point results depend on the order of the rows."""
-        return not is_float(self.dtype) or self.combine is Combine.ADDITIVE
+        if self.func in _PICKED and not any(map(has_floats, (a.dtype for a in self.args[:1]))):
+            return True
+        return not has_floats(self.dtype) or self.combine is Combine.ADDITIVE
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +96,8 @@ _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 _SMALL_INTS = ("tinyint", "smallint", "int")
 _FLOATS = ("float", "double")
 _VARIANCES = ("var_samp", "var_pop", "variance", "stddev", "stddev_samp", "stddev_pop")
+_PICKED = ("percentile", "percentile_disc")
+"""Functions that give a DOUBLE for exact values, computed from at most two of them."""
 _MERGED_BY_THEMSELVES = ("min", "max", "bit_and", "bit_or", "bit_xor", "bool_and", "bool_or", "every", "any", "some")
 
 
@@ -124,6 +145,11 @@ def average_is_exact(decimal: Decimal38) -> bool:
 def is_float(dtype: str) -> bool:
     """Whether values of the type are floating-point numbers."""
     return dtype in _FLOATS
+
+
+def has_floats(dtype: str) -> bool:
+    """Whether values of the type are or contain floating-point numbers."""
+    return bool(re.search(r"\b(float|double)\b", dtype))
 
 
 def is_variance(func: str) -> bool:

@@ -334,6 +334,11 @@ class Aggregate(Rel):
         """Whether an old row can be computed again, bit by bit, in order to take it back."""
         return all(a.repeatable for a in self.aggs)
 
+    @property
+    def breaks_ties(self) -> bool:
+        """Whether some function was given one of several answers that its query allows."""
+        return any(a.completed for a in self.aggs)
+
 
 @dataclass(frozen=True, slots=True)
 class SortKey:
@@ -382,6 +387,11 @@ class TopK(Rel):
     def weighted(self) -> bool:
         """The chosen rows are a plain bag."""
         return False
+
+    @property
+    def breaks_ties(self) -> bool:
+        """Always: rows with equal keys are told apart by the remaining columns."""
+        return True
 
 
 @dataclass(frozen=True, slots=True)

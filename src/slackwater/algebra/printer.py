@@ -8,6 +8,8 @@ from slackwater.algebra import nodes as n
 from slackwater.algebra.generate import Generate, Values
 from slackwater.algebra.joins import MatchJoin, OuterJoin
 from slackwater.algebra.partials import AggChange, Finish, MergePartials, Partial
+from slackwater.algebra.scalars import Flip, ScalarFilter
+from slackwater.algebra.windows import Window
 
 
 def describe(node: n.Rel) -> str:
@@ -45,6 +47,10 @@ def describe(node: n.Rel) -> str:
         case n.TopK():
             keys = ", ".join(k.text for k in node.keys)
             return f"TopK by [{keys}] limit {node.limit} offset {node.offset}"
+        case ScalarFilter() | Flip():
+            return f"{type(node).__name__} {node.predicate.text}"
+        case Window():
+            return f"Window [{', '.join(f'{c.text(node.partition)} AS {c.name}' for c in node.calls)}]"
         case n.Opaque():
             return f"Opaque [{node.code}] {node.reason}"
         case n.Input():

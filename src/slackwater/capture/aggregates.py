@@ -2,45 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from slackwater.algebra import nodes as n
-from slackwater.algebra.aggregates import AggCall, decimal_of, is_variance
-from slackwater.algebra.expressions import Expr, call, col, conjunction, lit
+from slackwater.algebra.aggregates import AggCall
+from slackwater.algebra.expressions import Expr, col, quote
 from slackwater.capture.expressions import ExpressionReader, NameBook, Unsupported
+from slackwater.capture.functions import Function, read_function
 from slackwater.capture.trees import Tree
 
 if TYPE_CHECKING:
     from slackwater.capture.plans import PlanReader
 
-FUNCTIONS = {
-    "Sum": "sum", "Count": "count", "Average": "avg", "Min": "min", "Max": "max", "StddevSamp": "stddev_samp",
-    "StddevPop": "stddev_pop", "VarianceSamp": "var_samp", "VariancePop": "var_pop", "BitAndAgg": "bit_and",
-    "BitOrAgg": "bit_or", "BitXorAgg": "bit_xor", "Skewness": "skewness", "Kurtosis": "kurtosis", "Corr": "corr",
-    "CovPopulation": "covar_pop", "CovSample": "covar_samp", "Percentile": "percentile", "Median": "median",
-}  # fmt: skip
-_PLAIN = {"class", "num-children", "child", "children", "left", "right", "x", "y", "evalContext", "evalMode",
-          "nullOnDivideByZero", "mutableAggBufferOffset", "inputAggBufferOffset"}  # fmt: skip
-
 
 class AggregateReader:
     """Reads one Aggregate over an input that has been read."""
 
-    def __init__(self, plan: PlanReader, exprs: ExpressionReader, names: NameBook) -> None:
-        """Share the plan's readers."""
-        self._plan, self._exprs, self._names = plan, exprs, names
+    def __init__(
+        self, plan: PlanReader, exprs: ExpressionReader, names: NameBook,
+        with_scalars: Callable[[n.Rel, list[Tree]], n.Rel],
+    ) -> None:  # fmt: skip
+        """Share the plan's readers; `with_scalars` puts the values of scalar subqueries beside an input."""
+        self._plan, self._exprs, self._names, self._with_scalars = plan, exprs, names, with_scalars
         self._calls: dict[str, AggCall] = {}
 
     def read(self, tree: Tree, child: n.Rel) -> tuple[n.Rel, list[int]]:
         """The aggregate, under a projection where its output is more than keys and calls."""
+        outputs = tree.nested_list("aggregateExpressions")
+        functions = [part for out in outputs for part in out.walk() if part.name == "AggregateExpression"]
+        child = self._with_scalars(child, functions + tree.nested_list("groupingExpressions"))
         groups = self._groups(tree)
         by_text = {g.expr.text: col(g.name, g.expr.dtype) for g in groups}
         single_rows = _one_row_a_group(child)
 
-        def replace(part: Tree) -> Expr | None:
+        def answer(part: Tree) -> Expr | None:
             if part.name == "AggregateExpression":
-                found = self._call(part, single_rows)
-                return col(found.name, found.dtype)
+                found, field = self._call(part, single_rows)
+                column = col(found.name, found.dtype)
+                return Expr("GetStructField", (column,), f"{column.text}.{quote(field)}") if field else column
             if part.name in ("Literal", "Alias"):
                 return None
             try:
@@ -48,9 +49,10 @@ class AggregateReader:
             except Unsupported:
                 return None
 
-        items, ids = self._plan.items(tree.nested_list("aggregateExpressions"), replace)
-        aggregate = n.Aggregate(child, groups, tuple(self._calls.values()))
-        return n.Project(aggregate, tuple(items)), ids
+        items, ids = self._plan.items(outputs, answer)
+        aggregate: n.Rel = n.Aggregate(child, groups, tuple(self._calls.values()))
+        outside = [part for out in outputs for part in _outside_functions(out)]
+        return n.Project(self._with_scalars(aggregate, outside), tuple(items)), ids
 
     def _groups(self, tree: Tree) -> tuple[n.Item, ...]:
         groups: list[n.Item] = []
@@ -63,47 +65,30 @@ class AggregateReader:
             groups.append(n.Item(expr.column or self._names.fresh("key"), expr))
         return tuple(groups)
 
-    def _call(self, tree: Tree, single_rows: bool) -> AggCall:
-        args: tuple[Expr, ...]
+    def _call(self, tree: Tree, single_rows: bool) -> tuple[AggCall, str]:
+        """The call, and the field of its result that is asked for, if any."""
         function, where = tree.children[0], tree.children[1] if len(tree.children) > 1 else None
-        name = function.name
         condition = self._exprs.read(where) if where is not None else None
-        if name == "First" and single_rows and condition is not None:
+        distinct = bool(tree.props.get("isDistinct"))
+        if function.name == "First" and single_rows and condition is not None:
             # Spark wrote `first` for "the only row of this kind"; any function of one value will do.
-            args, func = (self._exprs.read(function.children[0]),), "max"
-        elif name in FUNCTIONS:
-            extra = set(function.props) - _PLAIN
-            if name in ("Percentile", "Median") or any(function.props[k] not in (None, [], {}) for k in extra):
-                raise Unsupported("EXPRESSION_UNSUPPORTED", name, "this form of the function is not incremental yet")
-            args, func = self._args(name, function), FUNCTIONS[name]
+            found = Function("max", (self._exprs.read(function.children[0]),))
         else:
-            raise Unsupported("EXPRESSION_UNSUPPORTED", name, "the aggregate function is not incremental yet")
-        made = AggCall("", func, args, "", bool(tree.props.get("isDistinct")), condition)
+            found = read_function(function, self._exprs, distinct=distinct)
+        made = AggCall("", found.func, found.args, "", distinct, condition, found.form, found.completed)
         if made.text not in self._calls:
-            wish = func if not args or args[0].column is None else f"{func}_{args[0].column}"
-            self._calls[made.text] = AggCall(self._names.fresh(wish), func, args, "", made.distinct, condition)
-        return self._calls[made.text]
-
-    def _args(self, name: str, function: Tree) -> tuple[Expr, ...]:
-        args = tuple(self._exprs.read(child) for child in function.children)
-        if is_variance(FUNCTIONS[name]):
-            return tuple(_uncast(a) for a in args)
-        if name != "Count":
-            return args
-        columns = tuple(a for a in args if a.op != "lit" or a.text.startswith("CAST(NULL"))
-        if not columns:
-            return ()
-        if len(columns) == 1:
-            return columns
-        present = conjunction(tuple(call("is_not_null", c, dtype="boolean") for c in columns))
-        row = call("struct", *columns)
-        return (call("if", present, row, lit(None)),)
+            first = found.args[0] if found.args else None
+            wish = found.func if first is None or first.column is None else f"{found.func}_{first.column}"
+            self._calls[made.text] = replace(made, name=self._names.fresh(wish))
+        return self._calls[made.text], found.field
 
 
-def _uncast(arg: Expr) -> Expr:
-    """Spark casts what it takes the variance of to DOUBLE; the exact value below merges, so let Spark cast again."""
-    below = arg.args[0] if arg.op == "cast" and arg.dtype == "double" else arg
-    return below if below.dtype in ("tinyint", "smallint", "int") or decimal_of(below.dtype) else arg
+def _outside_functions(tree: Tree) -> list[Tree]:
+    """The scalar subqueries of an output expression that no aggregate function reads."""
+    if tree.name == "AggregateExpression":
+        return []
+    below = [found for child in tree.children for found in _outside_functions(child)]
+    return [tree, *below] if tree.name == "ScalarSubquery" else below
 
 
 def _one_row_a_group(child: n.Rel) -> bool:

@@ -26,6 +26,8 @@ def split_distinct(node: n.Rel) -> n.Rel | None:
         return None
     if any(a.where is not None for a in distinct) or any(a.func not in _MERGED_WITH for a in others):
         return None
+    if any(a.form for a in node.aggs):
+        return None
     if any(a.func == "sum" and a.args[0].dtype in ("float", "double") for a in others):
         return None
     argument = distinct[0].args[0]
@@ -35,7 +37,7 @@ def split_distinct(node: n.Rel) -> n.Rel | None:
     inner = n.Aggregate(
         node.child,
         (*node.groups, n.Item(inner_key, argument)),
-        tuple(AggCall(partials[a.name], a.func, a.args, a.dtype, where=a.where) for a in others),
+        tuple(AggCall(partials[a.name], a.func, a.args, a.dtype, where=a.where, completed=a.completed) for a in others),
     )
     outer_calls, items = [], [n.Item(g.name, col(g.name, g.expr.dtype)) for g in node.groups]
     for agg in node.aggs:

@@ -85,10 +85,12 @@ class ExpressionReader:
     Attributes:
         names: the plan's names.
         functions: Spark's function name for an expression class, asked only for classes not known here.
+        scalar: the column that stands for a scalar subquery.
     """
 
     names: NameBook
     functions: Callable[[], Mapping[str, str]]
+    scalar: Callable[[Tree], Expr] | None = None
 
     def read(self, tree: Tree, replace: Callable[[Tree], Expr | None] | None = None) -> Expr:
         """Turn one expression; `replace` may answer for a subtree."""
@@ -102,6 +104,8 @@ class ExpressionReader:
             return col(self.names.name(ident, tree.props["name"]), dtype)
         if name == "Literal":
             return _literal(tree)
+        if name == "ScalarSubquery" and self.scalar is not None:
+            return self.scalar(tree)
         if name == "Alias" or name in _TRANSPARENT:
             return self.read(tree.children[0], replace)
         args = tuple(self.read(child, replace) for child in tree.children)

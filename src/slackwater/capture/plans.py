@@ -8,9 +8,12 @@ from dataclasses import dataclass, field
 
 from slackwater.algebra import nodes as n
 from slackwater.algebra.expressions import Expr
+from slackwater.algebra.scalars import ScalarFilter
 from slackwater.capture.aggregates import AggregateReader
 from slackwater.capture.expressions import ExpressionReader, NameBook, Unsupported
+from slackwater.capture.scalars import ScalarReader
 from slackwater.capture.trees import Tree, attribute_id, parse, type_name
+from slackwater.capture.windows import WindowReader, sort_key
 
 LEAF = re.compile(r"sw_(\d+)_(\d+)")
 """The name of a leaf's column: the table's number and the column's position."""
@@ -34,12 +37,15 @@ class PlanReader:
     tables: Mapping[int, TableShape]
     functions: Callable[[], Mapping[str, str]]
     needed: frozenset[int]
+    typed: Callable[[n.Rel], n.Rel]
     names: NameBook = field(default_factory=NameBook)
     _exprs: ExpressionReader = field(init=False)
+    _scalars: ScalarReader = field(init=False)
 
     def __post_init__(self) -> None:
         """Set up the expression reader over the same names."""
-        self._exprs = ExpressionReader(self.names, self.functions)
+        self._scalars = ScalarReader(self.read, self.typed, self.names)
+        self._exprs = ExpressionReader(self.names, self.functions, self._scalars.column)
 
     def read(self, tree: Tree) -> tuple[n.Rel, list[int]]:
         """The node and the ids of its output columns."""
@@ -68,12 +74,23 @@ class PlanReader:
 
     def _filter(self, tree: Tree) -> tuple[n.Rel, list[int]]:
         child, ids = self.read(tree.children[0])
-        return n.Filter(child, self._exprs.read(tree.nested("condition"))), ids
+        condition = tree.nested("condition")
+        scalar = self._scalars.beside([condition])
+        if scalar is not None:
+            return ScalarFilter(child, scalar, self._exprs.read(condition)), ids
+        return n.Filter(child, self._exprs.read(condition)), ids
 
     def _project(self, tree: Tree) -> tuple[n.Rel, list[int]]:
         child, _ = self.read(tree.children[0])
-        items, ids = self.items(tree.nested_list("projectList"))
+        trees = tree.nested_list("projectList")
+        child = self._with_scalars(child, trees)
+        items, ids = self.items(trees)
         return n.Project(child, tuple(items)), ids
+
+    def _with_scalars(self, child: n.Rel, trees: list[Tree]) -> n.Rel:
+        """The input with the values of the scalar subqueries that the expressions read."""
+        scalar = self._scalars.beside(trees)
+        return child if scalar is None else n.Join(child, scalar, None)
 
     def items(
         self, trees: list[Tree], replace: Callable[[Tree], Expr | None] | None = None
@@ -102,8 +119,13 @@ class PlanReader:
             raise Unsupported("OPERATOR_UNSUPPORTED", f"Join {kind}", "only inner and cross joins are incremental yet")
         left, left_ids = self.read(tree.children[0])
         right, right_ids = self.read(tree.children[1])
-        condition = self._exprs.read(tree.nested("condition")) if tree.props.get("condition") else None
-        return n.Join(left, right, condition), left_ids + right_ids
+        trees = [tree.nested("condition")] if tree.props.get("condition") else []
+        with_scalars = self._with_scalars(left, trees)
+        condition = self._exprs.read(trees[0]) if trees else None
+        rel: n.Rel = n.Join(with_scalars, right, condition)
+        if with_scalars is not left:
+            rel = n.Project(rel, n.pass_through(left.schema + right.schema))
+        return rel, left_ids + right_ids
 
     def _union(self, tree: Tree) -> tuple[n.Rel, list[int]]:
         read = [self.read(child) for child in tree.children]
@@ -117,6 +139,8 @@ class PlanReader:
     def _expand(self, tree: Tree) -> tuple[n.Rel, list[int]]:
         child, _ = self.read(tree.children[0])
         # The projections read the input's columns: they come before the output takes over any id.
+        if not tree.props.get("projections"):
+            raise Unsupported("OPERATOR_UNSUPPORTED", "Expand", "GROUPING SETS or several DISTINCTs in a subquery")
         rows = [tuple(self._exprs.read(parse(item)) for item in p) for p in tree.props["projections"]]
         fields, ids = [], []
         for at, attribute in enumerate(tree.nested_list("output")):
@@ -130,7 +154,11 @@ class PlanReader:
 
     def _aggregate(self, tree: Tree) -> tuple[n.Rel, list[int]]:
         child, _ = self.read(tree.children[0])
-        return AggregateReader(self, self._exprs, self.names).read(tree, child)
+        return AggregateReader(self, self._exprs, self.names, self._with_scalars).read(tree, child)
+
+    def _window(self, tree: Tree) -> tuple[n.Rel, list[int]]:
+        child, ids = self.read(tree.children[0])
+        return WindowReader(self._exprs, self.names).read(tree, child, ids)
 
     def _sort(self, tree: Tree) -> tuple[n.Rel, list[int]]:
         # A relation is a bag: an order that no limit reads means nothing. The root's order is kept by the caller.
@@ -161,14 +189,7 @@ class PlanReader:
 
     def sort_keys(self, tree: Tree) -> tuple[n.SortKey, ...]:
         """The keys of a Sort whose input has been read already."""
-        return tuple(
-            n.SortKey(
-                self._exprs.read(order.children[0]),
-                order.object_name("direction") == "Descending",
-                order.object_name("nullOrdering") == "NullsFirst",
-            )
-            for order in tree.nested_list("order")
-        )
+        return tuple(sort_key(order, self._exprs) for order in tree.nested_list("order"))
 
 
 def _sort_below(tree: Tree) -> bool:
@@ -191,6 +212,7 @@ _READERS: dict[str, Callable[[PlanReader, Tree], tuple[n.Rel, list[int]]]] = {
     "Union": PlanReader._union,
     "Expand": PlanReader._expand,
     "Aggregate": PlanReader._aggregate,
+    "Window": PlanReader._window,
     "Sort": PlanReader._sort,
     "GlobalLimit": PlanReader._limit,
     "LocalLimit": PlanReader._limit,

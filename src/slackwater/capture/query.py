@@ -17,8 +17,11 @@ from slackwater.algebra import nodes as n
 from slackwater.capture.distinct import split_distinct
 from slackwater.capture.expands import settle_expands
 from slackwater.capture.expressions import Unsupported
+from slackwater.capture.lenient import note_lenient_aggregates
 from slackwater.capture.noise import quiet
+from slackwater.capture.order_dependent import refuse_order_dependent
 from slackwater.capture.plans import LEAF, PlanReader, TableShape
+from slackwater.capture.ties import settle_ties
 from slackwater.capture.trees import Tree, attribute_id, class_names, parse
 from slackwater.capture.types import with_types
 from slackwater.errors import QueryRefused
@@ -27,8 +30,8 @@ if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
 
 EXCLUDED_RULES = (
-    "DecimalAggregates", "InferWindowGroupLimit", "MergeScalarSubqueries", "OptimizeIn", "PropagateEmptyRelation",
-    "ConvertToLocalRelation",
+    "DecimalAggregates", "InferWindowGroupLimit", "MergeScalarSubqueries", "MergeSubplans", "OptimizeIn",
+    "PropagateEmptyRelation", "ConvertToLocalRelation",
 )  # fmt: skip
 """Optimizer rules that hide the algebra."""
 
@@ -47,8 +50,7 @@ _UNSTABLE = {
     "CurrentTimestamp", "Now", "CurrentDate", "CurrentTime", "LocalTimestamp", "CurrentBatchTimestamp", "CurrentUser",
     "CurrentDatabase", "CurrentCatalog", "CurrentTimeZone", "Uuid", "Rand", "Randn", "RandStr", "Uniform", "Shuffle",
     "MonotonicallyIncreasingID", "SparkPartitionID", "InputFileName", "InputFileBlockStart", "InputFileBlockLength",
-    "First", "Last", "AnyValue", "CollectList", "CollectSet", "Mode", "ApproximatePercentile", "Sample",
-    "SparkVersion", "SessionUser", "SessionWindow",
+    "Sample", "SparkVersion", "SessionUser", "SessionWindow",
 }  # fmt: skip
 _FOREIGN_CODE = {
     "PythonUDF",
@@ -75,7 +77,7 @@ _STATEMENTS = ("Command", "ParsedStatement", "ExecutableDuringAnalysis")
 _MOVING = re.compile(r"\b(?:date|timestamp\w*)\s*(['\"])\s*(?:now|today|tomorrow|yesterday)\b[^'\"]*\1", re.IGNORECASE)
 """Literals that Spark's parser turns into the present time, so that no plan shows what they were."""
 
-_LENIENT = re.compile(r"\btry_\w+\(", re.IGNORECASE)
+_LENIENT = re.compile(r"\btry_(?!(?:sum|avg)\()\w+\(", re.IGNORECASE)
 _OWN_ESCAPE = re.compile(r" ESCAPE '")
 
 
@@ -112,6 +114,7 @@ def capture(query: str | DataFrame, spark: SparkSession, tables: Mapping[int, Ta
         with _clocks_at_utc(spark):
             optimized = json.loads(plan.toJSON())
             _add_projections(optimized, plan)
+            note_lenient_aggregates(optimized, plan, str(execution.analyzed().toString()))
         _refuse_what_json_hides(execution.analyzed())
         rel, order = _read(optimized, frame, spark, tables)
         return Captured(rel, tuple(frame.columns), order, sql)
@@ -165,6 +168,7 @@ def _refuse_unstable(analyzed: Any, execution: JavaObject) -> None:
                 f"{name} can answer differently each time it is run",
                 "a standing query must depend on its tables only: keep the value in a column instead",
             )
+    refuse_order_dependent(analyzed)
     if not execution.analyzed().deterministic():
         raise QueryRefused("QUERY_NONDETERMINISTIC", "Spark says that the query is not deterministic",
                            "a standing query must depend on its tables only")  # fmt: skip
@@ -236,16 +240,20 @@ def _read(optimized: list[dict[str, Any]], frame: DataFrame, spark: SparkSession
     # A union reads its inputs by position, without naming columns.
     unions = (child for node in tree.walk() if node.name == "Union" for child in node.children)
     root_ids = _output_ids(tree).union(*(_output_ids(child) for child in unions))
-    reader = PlanReader(tables, lambda: function_names(spark), _needed(optimized, root_ids))
+    root_ids = root_ids.union(*(_output_ids(parse(plan)) for plan in _subquery_plans(optimized)))
+
+    def typed(rel: n.Rel) -> n.Rel:
+        return with_types(rel, _known_types(reader), spark)
+
+    reader = PlanReader(tables, lambda: function_names(spark), _needed(optimized, root_ids), typed)
     order: tuple[n.SortKey, ...] = ()
     if tree.name == "Sort":
         rel, _ = reader.read(tree.children[0])
         order = reader.sort_keys(tree)
     else:
         rel, _ = reader.read(tree)
-    known = {name: reader.names.types[i] for i, name in reader.names.by_id.items() if i in reader.names.types}
-    rel = with_types(rel, known, spark)
-    rel = rel.transform_up(split_distinct)
+    rel = typed(rel)
+    rel = rel.transform_up(split_distinct).transform_up(settle_ties)
     if isinstance(rel, n.TopK):
         order = rel.keys
     names = rel.names
@@ -254,6 +262,14 @@ def _read(optimized: list[dict[str, Any]], frame: DataFrame, spark: SparkSession
     shown = _order_text(order, names, frame.columns)
     _check_types(rel, frame)
     return rel, shown
+
+
+def _known_types(reader: PlanReader) -> dict[str, str]:
+    return {name: reader.names.types[i] for i, name in reader.names.by_id.items() if i in reader.names.types}
+
+
+def _subquery_plans(optimized: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    return [props["plan"] for name, props in class_names(optimized) if name == "ScalarSubquery"]
 
 
 def _check_types(rel: n.Rel, frame: DataFrame) -> None:
@@ -304,12 +320,15 @@ def _output_ids(tree: Tree) -> set[int]:
 def _needed(optimized: list[dict[str, Any]], root_ids: set[int]) -> frozenset[int]:
     """Ids that anything reads. A leaf's own list of columns does not count, nor does a join that passes all on."""
     found = set(root_ids)
-    for item in optimized:
-        if str(item["class"]).endswith("LogicalRDD"):
-            continue
-        for name, props in class_names({k: v for k, v in item.items() if k != "class"}):
-            if name == "AttributeReference":
-                found.add(attribute_id(props))
+    waiting: list[Any] = [optimized]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, list):
+            waiting.extend(value)
+        elif isinstance(value, dict) and not str(value.get("class", "")).endswith(".LogicalRDD"):
+            if str(value.get("class", "")).endswith(".AttributeReference"):
+                found.add(attribute_id(value))
+            waiting.extend(v for v in value.values() if isinstance(v, list | dict))
     return frozenset(found)
 
 

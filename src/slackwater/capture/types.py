@@ -10,6 +10,7 @@ from pyspark.errors import PySparkException
 
 from slackwater.algebra import nodes as n
 from slackwater.algebra.expressions import Expr, quote
+from slackwater.algebra.windows import Window
 from slackwater.capture.expressions import Unsupported
 from slackwater.capture.noise import quiet
 
@@ -58,12 +59,19 @@ def with_types(plan: n.Rel, known: Mapping[str, str], spark: SparkSession) -> n.
     typing.ask({a.text for x in aggregates for a in x.aggs}, spark)
     typing.columns.update((a.name, typing.texts[a.text]) for x in aggregates for a in x.aggs)
     typing.columns.update((g.name, typing.texts[g.expr.text]) for x in aggregates for g in x.groups)
+    windows = [x for x in nodes if isinstance(x, Window)]
+    typing.ask({t for x in windows for t in _window_texts(x)}, spark)
+    typing.columns.update((c.name, typing.texts[c.text(x.partition)]) for x in windows for c in x.calls)
     typing.ask({i.expr.text for x in nodes if isinstance(x, n.Project) for i in x.items if not i.expr.dtype}, spark)
     return plan.transform_up(lambda node: _typed(node, typing))
 
 
 def _scalars(node: n.Aggregate) -> list[Expr]:
     return [g.expr for g in node.groups] + [arg for a in node.aggs for arg in a.args]
+
+
+def _window_texts(node: Window) -> list[str]:
+    return [c.text(node.partition) for c in node.calls] + [a.text for c in node.calls for a in c.args if not a.dtype]
 
 
 def _typed(node: n.Rel, typing: Typing) -> n.Rel | None:
@@ -75,6 +83,12 @@ def _typed(node: n.Rel, typing: Typing) -> n.Rel | None:
             replace(a, dtype=typing.texts[a.text], args=tuple(typing.typed(arg) for arg in a.args)) for a in node.aggs
         )
         return n.Aggregate(node.child, groups, aggs)
+    if isinstance(node, Window):
+        calls = tuple(
+            replace(c, dtype=typing.texts[c.text(node.partition)], args=tuple(map(typing.typed, c.args)))
+            for c in node.calls
+        )
+        return Window(node.child, node.partition, calls)
     if isinstance(node, n.Union):
         first = node.inputs[0].schema
         return n.Union(node.inputs, tuple(n.Field(f.name, g.dtype) for f, g in zip(node.fields, first, strict=True)))

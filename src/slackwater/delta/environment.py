@@ -8,6 +8,10 @@ from enum import Enum
 
 from slackwater.algebra.nodes import Input, Rel, Scan, Schema
 from slackwater.algebra.printer import node_key
+from slackwater.algebra.windows import Window
+
+PARTITION_ROWS = 100
+"""A guess at the rows of a window's partition; a wrong one costs time, never correctness."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +94,8 @@ class Environment:
         leaves = [leaf for leaf in node.walk() if isinstance(leaf, Scan) and leaf.table in self.changes]
         arriving = [self.changes[leaf.table] for leaf in leaves]
         rows = self.rows.get(node_key(node))
+        # A row that arrives in a window redoes its whole partition.
+        spread = PARTITION_ROWS if any(isinstance(x, Window) for x in node.walk()) else 1
         if rows is not None:
-            return max(sum(c.share for c in arriving) * rows, 1.0)
-        return 2.0 * sum(c.inserted + c.deleted for c in arriving)
+            return max(min(sum(c.share for c in arriving) * spread, 1.0) * rows, 1.0)
+        return 2.0 * spread * sum(c.inserted + c.deleted for c in arriving)

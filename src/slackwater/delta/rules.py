@@ -10,7 +10,6 @@ from slackwater.algebra.nodes import (
     Input,
     Join,
     Linearity,
-    Negate,
     Opaque,
     Rel,
     Scan,
@@ -20,11 +19,15 @@ from slackwater.algebra.nodes import (
 )  # fmt: skip
 from slackwater.algebra.partials import AggChange, Finish, Partial, partial_schema
 from slackwater.algebra.printer import node_key
+from slackwater.algebra.scalars import ScalarFilter
+from slackwater.algebra.windows import Window
 from slackwater.delta import aggregate as agg
 from slackwater.delta.environment import Environment, Purpose
 from slackwater.delta.join import join_delta
 from slackwater.delta.linear import linear_delta
 from slackwater.delta.matching import Sides, keyed_join_delta
+from slackwater.delta.scalar import scalar_filter_delta
+from slackwater.delta.window import WHOLE, window_delta
 
 RESULT = "sw@result"
 """The input that stands for the view's last committed result."""
@@ -65,8 +68,37 @@ def _delta(node: Rel, env: Environment) -> Rel | None:
         return _keyed_join(node, env)
     if isinstance(node, Aggregate):
         return _aggregate(node, env)
-    # Ordering and what the algebra cannot follow: compare the two full outputs.
-    return union(full(node, env, "new"), Negate(full(node, env, "old")))
+    if isinstance(node, ScalarFilter):
+        return _scalar_filter(node, env)
+    if isinstance(node, Window) and not node.whole:
+        return _window(node, env)
+    return _compared(node, env)
+
+
+def _compared(node: Rel, env: Environment) -> Rel:
+    """Compare the two full outputs: orderings, windows without PARTITION BY, and what the algebra cannot follow.
+
+    The new one is computed from the inputs, never from the node's own state: that would ask for this delta again.
+    """
+    return Difference(_plain_full(node, env, "new"), full(node, env, "old"))
+
+
+def _scalar_filter(node: ScalarFilter, env: Environment) -> Rel | None:
+    new = plain_bag(full(node.scalar, env, "new"))
+    old = None
+    if env.touches(node.scalar):
+        new = env.add_step(f"scalar_{node_key(node)}", new, Purpose.SHARE)
+        old = plain_bag(full(node.scalar, env, "old"))
+    return scalar_filter_delta(node, delta(node.child, env), full(node.child, env, "old"), old, new)
+
+
+def _window(node: Window, env: Environment) -> Rel | None:
+    child = delta(node.child, env)
+    if child is None:
+        return None
+    keys = env.add_step(f"touched_{node_key(node)}", child, Purpose.SHARE)
+    small = env.estimate(node.child) <= env.small
+    return window_delta(node, keys, full(node.child, env, "old"), full(node.child, env, "new"), small=small)
 
 
 def _keep_change(node: Rel, change: Rel | None, env: Environment) -> Rel | None:
@@ -176,6 +208,8 @@ def _plain_full(node: Rel, env: Environment, at: str) -> Rel:
         return Scan(node.table, node.fields, node.positions, at)
     if isinstance(node, Opaque):
         return node
+    if isinstance(node, Window) and node.whole:
+        env.reasons[node_key(node)] = WHOLE
     children = (full(child, env, at) for child in node.children)
     return node.with_children(tuple(plain_bag(c) if i in node.plain_inputs else c for i, c in enumerate(children)))
 
@@ -206,7 +240,7 @@ def _from_state(node: Rel, key: str, env: Environment, at: str) -> Rel:
 
 def repeatable(node: Rel) -> bool:
     """Whether a node's old output can be computed again, bit by bit."""
-    return not isinstance(node, Aggregate) or node.repeatable
+    return not isinstance(node, Aggregate | Window) or node.repeatable
 
 
 def difference(root: Rel, env: Environment) -> Rel:
@@ -214,13 +248,21 @@ def difference(root: Rel, env: Environment) -> Rel:
     return Difference(full(root, env, "new"), Input(RESULT, root.schema, env.signed_result))
 
 
+def _whole_at_the_top(root: Rel) -> bool:
+    """Whether nothing but projections and filters stands above an ordering or a window without PARTITION BY."""
+    while root.linearity is Linearity.LINEAR and len(root.children) == 1:
+        root = root.children[0]
+    return isinstance(root, TopK) or (isinstance(root, Window) and root.whole)
+
+
 def has_delta(root: Rel) -> bool:
     """Whether a view's change can be had from the delta of its plan.
 
-    Ordered and opaque queries compare with the last result instead of redoing the old side. So do floating-point
-    aggregates: a sum that is added up again in another order differs in its last digits, and would not be taken back.
+    What is redone as a whole at the top compares with the last result instead of redoing the old side. So do
+    floating-point aggregates: a sum that is added up again in another order differs in its last digits, and would not
+    be taken back.
     """
-    return not isinstance(root, Opaque) and not any(isinstance(n, TopK) or not repeatable(n) for n in root.walk())
+    return not isinstance(root, Opaque) and not _whole_at_the_top(root) and all(map(repeatable, root.walk()))
 
 
 def compares_results(root: Rel) -> bool:

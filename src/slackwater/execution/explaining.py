@@ -9,7 +9,7 @@ from slackwater.algebra.printer import node_key
 from slackwater.delta.environment import Change
 from slackwater.delta.ways import Operator, ways
 from slackwater.execution.program import INCREMENTAL, INITIAL, compile_program
-from slackwater.planning.default_states import Choice
+from slackwater.planning.choices import Choice
 from slackwater.settings import show_bytes
 
 if TYPE_CHECKING:

@@ -13,12 +13,13 @@ from dataclasses import dataclass, replace
 from slackwater.algebra.gather import Gather
 from slackwater.algebra.nodes import Aggregate, Difference, Input, Opaque, Rel, Scan, TopK
 from slackwater.algebra.partials import AggChange, Finish, MergePartials, Partial
+from slackwater.algebra.windows import Window
 from slackwater.delta.environment import Change, Step
 
 LIGHT = 200_000
 """Up to so many rows are read by one task faster than by several."""
 
-_GROUPING = (Partial, MergePartials, Finish, Aggregate)
+_GROUPING = (Partial, MergePartials, Finish, Aggregate, Window)
 
 
 @dataclass(frozen=True, slots=True)

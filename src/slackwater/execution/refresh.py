@@ -38,8 +38,8 @@ from slackwater.execution.state_planning import (
 )
 from slackwater.execution.states import State, release, stored_bytes
 from slackwater.planning.cardinality import Expected
+from slackwater.planning.choices import Choice
 from slackwater.planning.costing import AtHand
-from slackwater.planning.default_states import Choice
 from slackwater.planning.join_order import order_joins
 from slackwater.planning.strategies import StatePlan, seconds_text
 from slackwater.storage.files import is_disk_full

@@ -12,8 +12,11 @@ from slackwater.algebra.expressions import Expr, quote
 from slackwater.algebra.gather import Gather
 from slackwater.algebra.generate import Generate, Values
 from slackwater.algebra.joins import MatchJoin, OuterJoin, Support
+from slackwater.algebra.ordering import completed
 from slackwater.algebra.partials import AggChange, Finish, MergePartials, Partial
-from slackwater.execution import render_aggregates, render_joins
+from slackwater.algebra.scalars import Flip, ScalarFilter
+from slackwater.algebra.windows import Window
+from slackwater.execution import render_aggregates, render_joins, render_scalars
 
 WEIGHT = "_w"
 
@@ -72,6 +75,13 @@ def render(node: n.Rel) -> str:
             return render_aggregates.aggregate(node, _sub(node.child))
         case n.TopK():
             return _top_k(node)
+        case ScalarFilter():
+            return render_scalars.scalar_filter(node.child, node.predicate, _sub(node.child), _sub(node.scalar))
+        case Flip():
+            return render_scalars.flip(node.child, node.predicate, *map(_sub, (node.child, node.old, node.new)))
+        case Window():
+            columns = [f"{c.text(node.partition)} AS {quote(c.name)}" for c in node.calls]
+            return f"SELECT {', '.join([*_names(node.child), *columns])} FROM {_sub(node.child)}"
         case n.Opaque():
             return f"SELECT * FROM (\n{node.sql}\n) AS q({', '.join(_names(node))})"
         case Partial():
@@ -160,9 +170,7 @@ def _semi_join(node: n.SemiJoin) -> str:
 
 
 def _top_k(node: n.TopK) -> str:
-    used = {k.expr.column for k in node.keys}
-    ties = [f"{quote(name)} ASC NULLS FIRST" for name in node.names if name not in used]
-    order = ", ".join([*(k.text for k in node.keys), *ties])
+    order = ", ".join(k.text for k in completed(node.keys, node.schema))
     offset = f" OFFSET {node.offset}" if node.offset else ""
     return f"SELECT * FROM {_sub(node.child)} ORDER BY {order} LIMIT {node.limit}{offset}"
 

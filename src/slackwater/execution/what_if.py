@@ -13,8 +13,8 @@ from slackwater.errors import ViewError
 from slackwater.execution.refresh import Refresher
 from slackwater.execution.state_planning import plan_next
 from slackwater.planning.cardinality import Expected
+from slackwater.planning.choices import Choice
 from slackwater.planning.costing import AtHand
-from slackwater.planning.default_states import Choice
 from slackwater.planning.strategies import seconds_text
 from slackwater.settings import parse_bytes, show_bytes
 

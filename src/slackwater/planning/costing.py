@@ -72,7 +72,8 @@ class Pricing:
 
     def group(self, node: Rel, *, kept_by_parent: bool) -> Group:
         """A node and what is below it."""
-        keeps_inputs = bool(node.rereads) or node.linearity is Linearity.KEYED
+        redoes = isinstance(node, Aggregate) and not keeps_partials(node)
+        keeps_inputs = redoes or node.linearity in (Linearity.BILINEAR, Linearity.KEYED)
         inputs = tuple(self.group(child, kept_by_parent=keeps_inputs) for child in node.children)
         ways = _WAYS.get(type(node), _by_algebra)(self, node)
         plain = Group(self.cards.key(node), describe(node), inputs, _asked(ways, self, node))
@@ -168,19 +169,20 @@ def _join(pricing: Pricing, node: Rel) -> Ways:
     assert isinstance(node, Join | KeyedJoin)  # noqa: S101 - by the table of ways
     status = pricing.rates.step * 2 if isinstance(node, KeyedJoin) else 0.0
     left, right, out = (pricing.cards.of(x) for x in (node.left, node.right, node))
+    read_left, read_right = (any(pricing.cards.of(c).touched for c in causes) for _, causes in node.rereads)
 
     def ways(demand: Demand) -> tuple[Way, ...]:
         seconds, of_left, of_right = 0.0, Demand.NOTHING, Demand.NOTHING
         if demand & DELTA:
             if left.touched:
                 seconds += _meet(pricing.rates, left.delta, right.full + right.delta) + pricing.rates.step / 2
-                of_left, of_right = of_left | DELTA, of_right | NEW
+                of_left |= DELTA
             if right.touched:
                 seconds += _meet(pricing.rates, right.delta, left.full) + pricing.rates.step / 2
-                of_left, of_right = of_left | OLD, of_right | DELTA
+                of_right |= DELTA
+            of_left |= OLD if read_left else Demand.NOTHING
+            of_right |= NEW if read_right else Demand.NOTHING
             seconds += pricing.rates.emit * out.delta + status
-            if isinstance(node, KeyedJoin):
-                of_left, of_right = of_left | OLD, of_right | NEW
         for version in (OLD, NEW):
             if demand & version:
                 seconds += _meet(pricing.rates, left.full, right.full) + pricing.rates.emit * out.full

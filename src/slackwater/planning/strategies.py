@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from slackwater.planning.default_states import Choice
+from slackwater.planning.choices import Choice
 from slackwater.planning.memo import Demand, Group
 from slackwater.planning.state_choice import Root, choose, price
 

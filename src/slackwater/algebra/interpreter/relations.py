@@ -11,8 +11,10 @@ from slackwater.algebra.aggregates import AggCall, is_variance
 from slackwater.algebra.expressions import Expr
 from slackwater.algebra.generate import Generate, Values
 from slackwater.algebra.interpreter import functions, joins
-from slackwater.algebra.interpreter.values import Row, evaluate_expr, grouped, grouping_key, identity, ordered
+from slackwater.algebra.interpreter.values import Row, evaluate_expr, grouped, grouping_key, identity
+from slackwater.algebra.interpreter.windows import sort_cell, windowed
 from slackwater.algebra.joins import KeyedJoin, Support
+from slackwater.algebra.ordering import completed
 from slackwater.algebra.partials import (
     DELETES,
     ROWS,
@@ -23,6 +25,8 @@ from slackwater.algebra.partials import (
     PartialColumn,
     partial_columns,
 )  # fmt: skip
+from slackwater.algebra.scalars import Flip, ScalarFilter
+from slackwater.algebra.windows import Window
 
 
 class Bag:
@@ -122,6 +126,13 @@ def evaluate(node: n.Rel, cat: Catalogue) -> Bag:
             return _aggregate(node, evaluate(node.child, cat))
         case n.TopK():
             return _top_k(node, evaluate(node.child, cat))
+        case ScalarFilter():
+            return _scalar_filter(node.child, node.scalar, node.predicate, cat)
+        case Flip():
+            passed = (_scalar_filter(node.child, side, node.predicate, cat) for side in (node.new, node.old))
+            return next(passed) + -next(passed)
+        case Window():
+            return Bag.of(windowed(node, evaluate(node.child, cat).rows()))
         case Partial():
             return _partial(node, evaluate(node.child, cat))
         case MergePartials():
@@ -152,6 +163,12 @@ def _join(node: n.Join, cat: Catalogue) -> Bag:
         for b, w in right
         if node.condition is None or _eval(node.condition, names, a + b) is True
     )
+
+
+def _scalar_filter(child: n.Rel, scalar: n.Rel, predicate: Expr, cat: Catalogue) -> Bag:
+    (one,) = evaluate(scalar, cat).rows()
+    names = child.names + scalar.names
+    return Bag((row, w) for row, w in evaluate(child, cat).items() if _eval(predicate, names, row + one) is True)
 
 
 def _semi_join(node: n.SemiJoin, cat: Catalogue) -> Bag:
@@ -195,26 +212,12 @@ def _aggregate(agg: n.Aggregate, bag: Bag) -> Bag:
 
 
 def _top_k(node: n.TopK, bag: Bag) -> Bag:
-    names = node.names
-
-    def rank(value: Any, descending: bool, nulls_first: bool) -> tuple[int, Any]:
-        if value is None:
-            return (0 if nulls_first else 2, ordered(0))
-        return (1, _Reversed(ordered(value)) if descending else ordered(value))
+    names, keys = node.names, completed(node.keys, node.schema)
 
     def key(row: Row) -> tuple[Any, ...]:
-        mine = tuple(rank(_eval(k.expr, names, row), k.descending, k.nulls_first) for k in node.keys)
-        return mine + tuple(rank(v, False, True) for v in row)
+        return tuple(sort_cell(_eval(k.expr, names, row), k) for k in keys)
 
     return Bag.of(sorted(bag.rows(), key=key)[node.offset : node.offset + node.limit])
-
-
-@dataclass(frozen=True, slots=True)
-class _Reversed:
-    value: Any
-
-    def __lt__(self, other: _Reversed) -> bool:
-        return bool(other.value < self.value)
 
 
 def _partial(node: Partial, bag: Bag) -> Bag:

@@ -70,6 +70,8 @@ def evaluate_expr(expr: Expr, row: Mapping[str, Any]) -> Any:
         return values
     if any(v is None for v in values):
         return None
+    if expr.op == "cast" and expr.dtype == "string":
+        return str(values[0])
     return _strict(expr.op, values)
 
 

@@ -1,0 +1,28 @@
+"""What was decided about one node's state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What to do about one node's state, and why.
+
+    Attributes:
+        key: the node's key.
+        label: the node, for people.
+        keep: whether its state is kept.
+        reason: why.
+        size: bytes, estimated before it is built.
+        saves: seconds that it takes off the next refresh.
+        build: seconds to build it.
+    """
+
+    key: str
+    label: str
+    keep: bool
+    reason: str
+    size: int = 0
+    saves: float = 0.0
+    build: float = 0.0

@@ -1,0 +1,126 @@
+"""Scalar subqueries that stay expressions, and orderings inside subqueries."""
+
+from __future__ import annotations
+
+import pytest
+
+import slackwater as sw
+from slackwater.algebra.nodes import Opaque, TopK
+from slackwater.algebra.scalars import ScalarFilter
+from slackwater.settings import pinned_settings
+from tests.spark.tides import BASE, SCHEMA, check_rounds, row
+
+SCALARS = {
+    "above the mean": "SELECT id, v FROM {tides} WHERE v > (SELECT avg(v) FROM {tides})",
+    "two of them": """SELECT id FROM {tides} WHERE o < (SELECT max(n) FROM {labels}) AND
+        v >= (SELECT min(n) FROM {labels} WHERE k <> 'a')""",
+    "in the output": """SELECT id, v - (SELECT max(n) FROM {labels}) AS x, (SELECT count(*) FROM {labels}) AS y
+        FROM {tides}""",
+    "having": """SELECT p, sum(m) AS s FROM {tides} GROUP BY p HAVING sum(m) > (SELECT sum(m) * 0.2 FROM {tides})""",
+    "the largest groups": """WITH sums AS (SELECT p, sum(v) AS s FROM {tides} GROUP BY p)
+        SELECT p, s FROM sums WHERE s = (SELECT max(s) FROM sums)""",
+    "exists": "SELECT id FROM {tides} WHERE EXISTS (SELECT 1 FROM {labels} WHERE n > 4)",
+    "one row or none": "SELECT id, (SELECT n FROM {labels} WHERE k = 'late') AS x FROM {tides}",
+    "the first": "SELECT id FROM {tides} WHERE p = (SELECT k FROM {labels} ORDER BY n DESC LIMIT 1)",
+    "a group with having": """SELECT id, (SELECT max(n) FROM {labels} HAVING count(*) > 5) AS x FROM {tides}""",
+    "inside a function": """SELECT p, sum(v * (SELECT max(n) FROM {labels})) AS x, (SELECT min(n) FROM {labels}) AS y
+        FROM {tides} GROUP BY p""",
+    "in a join": """SELECT t.id, l.n FROM {tides} t JOIN {labels} l ON t.p = l.k
+        AND t.v + l.n > (SELECT avg(n) FROM {labels})""",
+    "floating": "SELECT id FROM {tides} WHERE d >= (SELECT avg(d) FROM {tides} WHERE p <> 'odd')",
+}  # fmt: skip
+ORDERED = {
+    "joined": """SELECT t.id, x.n FROM {tides} t JOIN (SELECT k, n FROM {labels} ORDER BY n DESC LIMIT 2) x
+        ON t.p = x.k""",
+    "aggregated": "SELECT p, count(*) AS c, sum(v) AS s FROM (SELECT * FROM {tides} ORDER BY v LIMIT 9) GROUP BY p",
+    "with an offset": "SELECT o, max(v) AS x FROM (SELECT * FROM {tides} ORDER BY o LIMIT 8 OFFSET 3) GROUP BY o",
+    "twice": """SELECT id FROM (SELECT id, p, v FROM (SELECT * FROM {tides} ORDER BY o, id LIMIT 12) WHERE v > 0
+        ORDER BY v DESC LIMIT 4)""",
+    "of groups, joined": """SELECT t.id, x.s FROM {tides} t JOIN (SELECT p, sum(v) AS s FROM {tides} GROUP BY p
+        ORDER BY s DESC LIMIT 2) x ON t.p <=> x.p""",
+    "under a window": """SELECT id, row_number() OVER (PARTITION BY p ORDER BY v) AS n FROM
+        (SELECT * FROM {tides} ORDER BY id DESC LIMIT 10)""",
+}
+
+
+def test_scalar_subqueries_follow_every_change(warehouse: sw.Engine) -> None:
+    some = [
+        "above the mean",
+        "two of them",
+        "in the output",
+        "the largest groups",
+        "one row or none",
+        "inside a function",
+    ]
+    check_rounds(warehouse, {name: SCALARS[name] for name in some})
+
+
+@pytest.mark.slow
+def test_more_scalar_subqueries_follow_every_change(warehouse: sw.Engine) -> None:
+    some = ["having", "exists", "the first", "a group with having", "in a join", "floating"]
+    check_rounds(warehouse, {name: SCALARS[name] for name in some})
+
+
+def test_orderings_inside_subqueries_follow_every_change(warehouse: sw.Engine) -> None:
+    check_rounds(warehouse, {name: ORDERED[name] for name in ("joined", "aggregated", "with an offset")})
+
+
+@pytest.mark.slow
+def test_more_orderings_inside_subqueries_follow_every_change(warehouse: sw.Engine) -> None:
+    check_rounds(warehouse, {name: ORDERED[name] for name in ("twice", "of groups, joined", "under a window")})
+
+
+def test_only_rows_whose_verdict_changes_are_written(engine: sw.Engine) -> None:
+    tides = engine.create_table("t", SCHEMA)
+    tides.insert([row(n, "a", 0, n) for n in range(40)])
+    view = engine.create_view("v", "SELECT id, v FROM t WHERE v > (SELECT avg(v) FROM t)")
+    assert any(isinstance(x, ScalarFilter) for x in view.plan.walk())
+    tides.insert([row(99, "a", 0, 60)])  # the average moves from 19.5 to 20.49: row 20 leaves, row 99 comes
+    report = view.refresh()
+    assert (report.mode, report.rows_inserted, report.rows_deleted) == ("incremental", 1, 1)
+    assert view.verify()
+
+
+def test_a_subquery_that_gets_a_second_row_fails_as_in_spark(engine: sw.Engine) -> None:
+    tides, labels = engine.create_table("t", SCHEMA), engine.create_table("l", "k STRING, n INT")
+    tides.insert(BASE)
+    labels.insert([("a", 1), ("b", 2), ("c", 3), ("d", 4), ("e", 5), ("f", 6)])
+    view = engine.create_view("v", "SELECT id FROM t WHERE o = (SELECT n FROM l WHERE k = 'a')")
+    before = sorted(r.id for r in view.result().collect())
+    labels.insert([("a", 2)])
+    with pytest.raises(sw.SlackwaterError, match="more than one row") as caught:
+        view.refresh()
+    assert caught.value.code == "SPARK_FAILED"
+    assert sorted(r.id for r in view.result().collect()) == before
+    labels.delete([("a", 1)])
+    view.refresh()
+    assert view.verify()
+
+
+def test_the_state_of_an_ordering_is_used(engine: sw.Engine) -> None:
+    """A limit over a join, joined again: its kept rows are the old side of its delta."""
+    tides, labels = engine.create_table("t", SCHEMA), engine.create_table("l", "k STRING, n INT")
+    tides.insert(BASE)
+    labels.insert([(p, n) for n, p in enumerate(["a", "b", "c", "odd"])])
+    view = engine.create_view(
+        "v",
+        """SELECT l.n, count(*) AS c FROM l JOIN (SELECT t.id, t.p FROM t JOIN l ON t.p = l.k ORDER BY t.v DESC LIMIT 9)
+        x ON l.k = x.p GROUP BY l.n""",
+    )
+    assert any(isinstance(x, TopK) for x in view.plan.walk())
+    for change in ([row(90, "a", 0, 50)], [row(91, "b", 0, 51), row(92, "b", 0, 52)]):
+        tides.insert(change)
+        assert view.refresh().mode == "incremental"
+        assert view.verify(), str(view.verify())
+    tides.delete([row(91, "b", 0, 51)])
+    labels.insert([("new", 7)])
+    assert view.refresh().mode == "incremental"
+    assert view.verify(), str(view.verify())
+
+
+def test_what_stays_recomputed_says_so(engine: sw.Engine) -> None:
+    engine.create_table("t", SCHEMA)
+    sql = "SELECT id FROM t WHERE v > (SELECT count(DISTINCT v) + count(DISTINCT o) FROM t)"
+    plan = engine.capture(sql, pinned_settings(engine.spark)).plan
+    assert isinstance(plan, Opaque)
+    assert "in a subquery" in plan.reason
