@@ -96,7 +96,7 @@ def _until_ended(session: Session, engine: Engine, until_complete: bool, poll: s
             "rows_from_sources": tally.rows,
         }
     )
-    session.output.line(f"{tally.refreshes.total():,} refreshes in {tally.ticks:,} looks; ended.")
+    session.output.line(f"Ended. Refreshes: {tally.refreshes.total():,}; looks: {tally.ticks:,}.")
 
 
 @contextmanager

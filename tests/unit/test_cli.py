@@ -169,7 +169,7 @@ def test_a_signal_ends_a_run_cleanly(warehouse: Path, number: signal.Signals) ->
         time.sleep(0.3)
         child.send_signal(number)
         stdout, stderr = child.communicate(timeout=30)
-    assert (child.returncode, stdout, stderr) == (0, "0 refreshes in 1 looks; ended.\n", "")
+    assert (child.returncode, stdout, stderr) == (0, "Ended. Refreshes: 0; looks: 1.\n", "")
     with Engine(warehouse):
         pass  # the lease was given back
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from slackwater.arrivals.situation import Verdict
     from slackwater.engine import Engine
     from slackwater.sources.polls import Poll
-    from slackwater.storage.records import SourceRecord
+    from slackwater.storage.records import SourceRecord, ViewRecord
     from slackwater.view import View
 
 T = TypeVar("T")
@@ -100,15 +100,15 @@ class Scheduler:
         """The due views, those first that have been due for longest."""
         found = []
         for record in self._lookout.views():
-            judge = partial(self._judge, record.name, next_look)
+            judge = partial(self._judge, record, next_look)
             judged = self._attempt(tick, ("policy", record.id), record.name, record.version, judge)
             if judged is not None and judged[1].due:
                 found.append(judged)
         found.sort(key=lambda judged: judged[1].at or 0.0)
         return [(view, verdict.reason) for view, verdict in found]
 
-    def _judge(self, name: str, next_look: float) -> tuple[View, Verdict]:
-        view = self._engine.view(name)
+    def _judge(self, record: ViewRecord, next_look: float) -> tuple[View, Verdict]:
+        view = self._lookout.view(record)
         return view, view.policy.judge(self._lookout.situation(view, next_look))
 
     def _attempt(self, tick: Tick, key: tuple[str, int], name: str, version: int, action: Callable[[], T]) -> T | None:
@@ -194,7 +194,7 @@ class Scheduler:
             if unreadable := self._setbacks.get(("policy", record.id)):
                 stale.append(unreadable)
                 continue
-            view = self._engine.view(record.name)
+            view = self._lookout.view(record)
             situation = self._lookout.situation(view)
             if not situation.complete:
                 return False

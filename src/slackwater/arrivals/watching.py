@@ -54,6 +54,7 @@ class Lookout:
         self._version: int | None = None
         self._views: tuple[ViewRecord, ...] = ()
         self._sources: tuple[tuple[TableRecord, SourceRecord], ...] = ()
+        self._opened: dict[int, View] = {}
         self._situations: dict[int, Situation] = {}
 
     def sources(self) -> tuple[tuple[TableRecord, SourceRecord], ...]:
@@ -65,6 +66,12 @@ class Lookout:
         """The views there are."""
         self._catch_up()
         return self._views
+
+    def view(self, record: ViewRecord) -> View:
+        """One of `views`, opened."""
+        if record.id not in self._opened:
+            self._opened[record.id] = self._engine.view(record.name)
+        return self._opened[record.id]
 
     def situation(self, view: View, next_look: float = 0.0) -> Situation:
         """Where one of `views` stands now."""
@@ -79,7 +86,8 @@ class Lookout:
         if version != self._version:
             tables = [table for table in catalog.tables() if not table.complete]
             self._sources = tuple((table, source) for table in tables for source in catalog.sources(table.id))
-            self._views, self._situations, self._version = catalog.views(), {}, version
+            self._views, self._opened, self._situations = catalog.views(), {}, {}
+            self._version = version
 
 
 def _durations(refreshes: tuple[RefreshRecord, ...]) -> tuple[float, ...]:
