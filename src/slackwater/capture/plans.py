@@ -10,6 +10,7 @@ from slackwater.algebra import nodes as n
 from slackwater.algebra.expressions import Expr
 from slackwater.capture.aggregates import AggregateReader
 from slackwater.capture.expressions import ExpressionReader, NameBook, Unsupported
+from slackwater.capture.joins import JoinReader
 from slackwater.capture.trees import Tree, attribute_id, parse, type_name
 
 LEAF = re.compile(r"sw_(\d+)_(\d+)")
@@ -97,13 +98,13 @@ class PlanReader:
         return items, ids
 
     def _join(self, tree: Tree) -> tuple[n.Rel, list[int]]:
-        kind = tree.object_name("joinType") if "object" in tree.props["joinType"] else "other"
-        if kind not in ("Inner", "Cross"):
-            raise Unsupported("OPERATOR_UNSUPPORTED", f"Join {kind}", "only inner and cross joins are incremental yet")
-        left, left_ids = self.read(tree.children[0])
-        right, right_ids = self.read(tree.children[1])
-        condition = self._exprs.read(tree.nested("condition")) if tree.props.get("condition") else None
-        return n.Join(left, right, condition), left_ids + right_ids
+        return JoinReader(self, self._exprs, self.names).join(tree)
+
+    def _generate(self, tree: Tree) -> tuple[n.Rel, list[int]]:
+        return JoinReader(self, self._exprs, self.names).generate(tree)
+
+    def _values(self, tree: Tree) -> tuple[n.Rel, list[int]]:
+        return JoinReader(self, self._exprs, self.names).values(tree)
 
     def _union(self, tree: Tree) -> tuple[n.Rel, list[int]]:
         read = [self.read(child) for child in tree.children]
@@ -188,6 +189,9 @@ _READERS: dict[str, Callable[[PlanReader, Tree], tuple[n.Rel, list[int]]]] = {
     "Filter": PlanReader._filter,
     "Project": PlanReader._project,
     "Join": PlanReader._join,
+    "Generate": PlanReader._generate,
+    "LocalRelation": PlanReader._values,
+    "OneRowRelation": PlanReader._values,
     "Union": PlanReader._union,
     "Expand": PlanReader._expand,
     "Aggregate": PlanReader._aggregate,
