@@ -70,6 +70,8 @@ class Generator:
         found = self._groups(self._scope()) if kind == "groups" or (kind == "top" and self._chance(0.5)) else None
         if found is None:
             found = self._rows(self._scope(), distinct=kind == "distinct")
+        if kind == "distinct" and self._chance(0.5):
+            return self._set_operation(found)
         return self._top(found) if kind == "top" else found
 
     def _chance(self, share: float) -> bool:
@@ -116,7 +118,8 @@ class Generator:
             if self._chance(0.3):
                 c, d = self.random.choice(pairs)
                 condition += f" AND {c} {self.random.choice(['=', '<', '>='])} {d}"
-            source = f"{left.source} JOIN {right.source} ON {condition}"
+            kind = self.random.choice(["JOIN", "JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"])
+            source = f"{left.source} {kind} {right.source} ON {condition}"
         columns = {dtype: left.columns[dtype] + right.columns[dtype] for dtype in VALUES}
         return Scope(source, columns, left.tables | right.tables)
 
@@ -128,9 +131,11 @@ class Generator:
             return "'" + value.replace("'", "''") + "'"
         return f"CAST('{value}' AS DOUBLE)" if dtype == REAL else f"({value})"
 
-    def _predicate(self, scope: Scope) -> str:
+    def _predicate(self, scope: Scope, *, subqueries: bool = False) -> str:
         dtype, column = self.random.choice(scope.all())
         kind = self.random.choice(["compare", "compare", "null", "in", "or", "columns"])
+        if subqueries and self._chance(0.15):
+            return self._matched(scope, dtype, column)
         if kind == "null":
             return f"{column} IS {self.random.choice(['', 'NOT '])}NULL"
         if kind == "in" and dtype != REAL:
@@ -138,10 +143,25 @@ class Generator:
         if kind == "columns":
             return f"{column} {self.random.choice(['<', '=', '<>'])} {self.random.choice(scope.columns[dtype])}"
         first = f"{column} {self.random.choice(['=', '<', '>=', '<>'])} {self._literal(dtype)}"
-        return f"({first} OR {self._predicate(scope)})" if kind == "or" else first
+        return f"({first} OR {self._predicate(scope, subqueries=subqueries)})" if kind == "or" else first
+
+    def _matched(self, scope: Scope, dtype: str, column: str) -> str:
+        """A predicate that asks another table for matches."""
+        tables = [t for t, columns in TABLES.items() if dtype in columns.values()]
+        if not tables:
+            return f"{column} IS NULL"
+        table = self.random.choice(tables)
+        theirs = self.random.choice([c for c, t in TABLES[table].items() if t == dtype])
+        where = f" WHERE y.{theirs} IS NOT NULL" if self._chance(0.5) else ""
+        scope.tables.add(table)
+        if self._chance(0.5):
+            return f"{column} {self.random.choice(['', 'NOT '])}IN (SELECT y.{theirs} FROM {table} y{where})"
+        operator = self.random.choice(["=", "=", "<", "IS NOT DISTINCT FROM"])
+        match = f"SELECT 1 FROM {table} y WHERE y.{theirs} {operator} {column}"
+        return f"{self.random.choice(['', 'NOT '])}EXISTS ({match})"
 
     def _where(self, scope: Scope) -> str:
-        terms = [self._predicate(scope) for _ in range(self.random.choice([0, 0, 1, 1, 2]))]
+        terms = [self._predicate(scope, subqueries=True) for _ in range(self.random.choice([0, 0, 1, 1, 2]))]
         return f" WHERE {' AND '.join(terms)}" if terms else ""
 
     def _value(self, scope: Scope, dtype: str | None = None) -> tuple[str, str]:
@@ -228,6 +248,14 @@ class Generator:
             parts.append(f"SELECT {named} FROM {scope.source}{self._where(scope)}")
             tables |= scope.tables
         return Query(" UNION ALL ".join(parts), ["exact"] * len(types), tables)
+
+    def _set_operation(self, query: Query) -> Query:
+        """The rows of a query against those of the same query with another filter."""
+        if "float" in query.kinds or " WHERE " not in query.sql:
+            return query
+        kind = self.random.choice(["INTERSECT", "EXCEPT", "UNION"]) + self.random.choice(["", " ALL"])
+        plain = query.sql.replace("SELECT DISTINCT", "SELECT", 1)
+        return Query(f"{plain.split(' WHERE ')[0]} {kind} {query.sql}", query.kinds, query.tables)
 
     def _top(self, query: Query) -> Query:
         """Ordered by every column, so that DuckDB breaks ties as we do; floats could tie in one and not in both."""
@@ -393,9 +421,10 @@ def test_many_random_queries(tmp_path: Path, spark: SparkSession, seed: int, mon
 
 def test_the_generator_draws_every_kind_of_query() -> None:
     generator = Generator(1)
-    drawn = [generator.query().sql for _ in range(300)]
+    drawn = [generator.query().sql for _ in range(600)]
     parts = (" JOIN ", "CROSS JOIN", "IS NOT DISTINCT FROM", "UNION ALL", "SELECT DISTINCT", "HAVING", "FILTER",
              "LIMIT", "OFFSET", "count(DISTINCT", "var_pop", "stddev_samp", "bool_or", "CASE", "GROUP BY", "NOT IN",
-             "AS key")  # fmt: skip
+             "AS key", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "IN (SELECT", "EXISTS (SELECT", "NOT EXISTS",
+             "INTERSECT", "EXCEPT", "EXCEPT ALL")  # fmt: skip
     assert [part for part in parts if not any(part in sql for sql in drawn)] == []
-    assert len(set(drawn)) > 290
+    assert len(set(drawn)) > 580

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import pytest
 
@@ -15,6 +16,7 @@ from slackwater.algebra.printer import tree_text
 from slackwater.algebra.serialize import from_json, to_json
 from slackwater.delta.environment import Change, Environment
 from slackwater.delta.rules import delta
+from slackwater.execution.program import INCREMENTAL, compile_program
 from slackwater.execution.render import render
 from slackwater.planning.cardinality import Cardinalities, Expected
 from slackwater.planning.costing import AtHand, Pricing
@@ -132,6 +134,21 @@ def test_a_delta_reads_each_side_once() -> None:
     assert root is not None
     read = [x for rel in [root, *(s.rel for s in env.steps)] for x in rel.walk() if isinstance(x, n.Scan)]
     assert sorted((x.table, x.at) for x in read) == [("l", "delta"), ("l", "old"), ("r", "delta"), ("r", "new")]
+
+
+@pytest.mark.parametrize(
+    ("name", "plan"),
+    [
+        ("full_outer_join", OuterJoin(L, R, MIXED, "full")),
+        ("semi_join", MatchJoin(L, R, term("=", "a", "c"), "semi")),
+        ("not_in", MatchJoin(L, R, call("or", term("=", "a", "c"), call("is_null", term("=", "a", "c"))), "anti")),
+        ("existence_join", MatchJoin(L, R, term("<=>", "a", "c"), "exists", "has")),
+    ],
+)
+def test_programs(golden: Callable[[str, str], None], name: str, plan: n.Rel) -> None:
+    changes = {"l": Change(3, 1, 1_000_000), "r": Change(2, 0, 1_000_000)}
+    program = compile_program(plan, INCREMENTAL, changes, {}, frozenset(), {})
+    golden(f"programs/{name}.sql", program.as_sql())
 
 
 def test_constant_rows_as_sql() -> None:

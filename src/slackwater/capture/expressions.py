@@ -44,7 +44,7 @@ _FUNCTIONS = {
 # Properties that say nothing the SQL text would have to repeat: they follow from the session's pinned settings.
 _SILENT = {
     "class", "num-children", "timeZoneId", "evalMode", "evalContext", "failOnError", "ansiEnabled", "nullOnOverflow",
-    "legacySizeOfNull", "nullable", "stringResultType", "dataType",
+    "legacySizeOfNull", "nullable", "stringResultType", "dataType", "useStringTypeWhenEmpty",
 }  # fmt: skip
 
 

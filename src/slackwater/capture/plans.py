@@ -11,6 +11,7 @@ from slackwater.algebra.expressions import Expr
 from slackwater.algebra.scalars import ScalarFilter
 from slackwater.capture.aggregates import AggregateReader
 from slackwater.capture.expressions import ExpressionReader, NameBook, Unsupported
+from slackwater.capture.joins import JoinReader
 from slackwater.capture.scalars import ScalarReader
 from slackwater.capture.trees import Tree, attribute_id, parse, type_name
 from slackwater.capture.windows import WindowReader, sort_key
@@ -83,11 +84,11 @@ class PlanReader:
     def _project(self, tree: Tree) -> tuple[n.Rel, list[int]]:
         child, _ = self.read(tree.children[0])
         trees = tree.nested_list("projectList")
-        child = self._with_scalars(child, trees)
+        child = self.with_scalars(child, trees)
         items, ids = self.items(trees)
         return n.Project(child, tuple(items)), ids
 
-    def _with_scalars(self, child: n.Rel, trees: list[Tree]) -> n.Rel:
+    def with_scalars(self, child: n.Rel, trees: list[Tree]) -> n.Rel:
         """The input with the values of the scalar subqueries that the expressions read."""
         scalar = self._scalars.beside(trees)
         return child if scalar is None else n.Join(child, scalar, None)
@@ -114,18 +115,13 @@ class PlanReader:
         return items, ids
 
     def _join(self, tree: Tree) -> tuple[n.Rel, list[int]]:
-        kind = tree.object_name("joinType") if "object" in tree.props["joinType"] else "other"
-        if kind not in ("Inner", "Cross"):
-            raise Unsupported("OPERATOR_UNSUPPORTED", f"Join {kind}", "only inner and cross joins are incremental yet")
-        left, left_ids = self.read(tree.children[0])
-        right, right_ids = self.read(tree.children[1])
-        trees = [tree.nested("condition")] if tree.props.get("condition") else []
-        with_scalars = self._with_scalars(left, trees)
-        condition = self._exprs.read(trees[0]) if trees else None
-        rel: n.Rel = n.Join(with_scalars, right, condition)
-        if with_scalars is not left:
-            rel = n.Project(rel, n.pass_through(left.schema + right.schema))
-        return rel, left_ids + right_ids
+        return JoinReader(self, self._exprs, self.names).join(tree)
+
+    def _generate(self, tree: Tree) -> tuple[n.Rel, list[int]]:
+        return JoinReader(self, self._exprs, self.names).generate(tree)
+
+    def _values(self, tree: Tree) -> tuple[n.Rel, list[int]]:
+        return JoinReader(self, self._exprs, self.names).values(tree)
 
     def _union(self, tree: Tree) -> tuple[n.Rel, list[int]]:
         read = [self.read(child) for child in tree.children]
@@ -154,7 +150,7 @@ class PlanReader:
 
     def _aggregate(self, tree: Tree) -> tuple[n.Rel, list[int]]:
         child, _ = self.read(tree.children[0])
-        return AggregateReader(self, self._exprs, self.names, self._with_scalars).read(tree, child)
+        return AggregateReader(self, self._exprs, self.names, self.with_scalars).read(tree, child)
 
     def _window(self, tree: Tree) -> tuple[n.Rel, list[int]]:
         child, ids = self.read(tree.children[0])
@@ -209,6 +205,9 @@ _READERS: dict[str, Callable[[PlanReader, Tree], tuple[n.Rel, list[int]]]] = {
     "Filter": PlanReader._filter,
     "Project": PlanReader._project,
     "Join": PlanReader._join,
+    "Generate": PlanReader._generate,
+    "LocalRelation": PlanReader._values,
+    "OneRowRelation": PlanReader._values,
     "Union": PlanReader._union,
     "Expand": PlanReader._expand,
     "Aggregate": PlanReader._aggregate,

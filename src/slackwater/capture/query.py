@@ -17,6 +17,7 @@ from slackwater.algebra import nodes as n
 from slackwater.capture.distinct import split_distinct
 from slackwater.capture.expands import settle_expands
 from slackwater.capture.expressions import Unsupported
+from slackwater.capture.hidden import add_generated, java_nodes, java_seq
 from slackwater.capture.lenient import note_lenient_aggregates
 from slackwater.capture.noise import quiet
 from slackwater.capture.order_dependent import refuse_order_dependent
@@ -115,11 +116,16 @@ def capture(query: str | DataFrame, spark: SparkSession, tables: Mapping[int, Ta
             optimized = json.loads(plan.toJSON())
             _add_projections(optimized, plan)
             note_lenient_aggregates(optimized, plan, str(execution.analyzed().toString()))
+            add_generated(optimized, plan, spark)
         _refuse_what_json_hides(execution.analyzed())
         rel, order = _read(optimized, frame, spark, tables)
+        if _foreign(analyzed):
+            # Its rows may be constants to Spark today, as those of a view over VALUES are.
+            raise Unsupported("QUERY_UNSUPPORTED", _foreign(analyzed), "it is not a table here")
         return Captured(rel, tuple(frame.columns), order, sql)
-    except Unsupported as unsupported:
-        opaque = _opaque(sql, frame, analyzed, tables, unsupported)
+    except (Unsupported, n.IllegalNode) as error:
+        illegal = Unsupported("OPERATOR_UNSUPPORTED", "plan", f"the algebra cannot hold it: {error}")
+        opaque = _opaque(sql, frame, analyzed, tables, error if isinstance(error, Unsupported) else illegal)
         return Captured(opaque, tuple(frame.columns), _root_order(analyzed, frame.columns), sql)
 
 
@@ -131,7 +137,7 @@ def _analyzed(query: str | DataFrame, spark: SparkSession) -> DataFrame:
     try:
         with quiet():
             parsed = spark._jsparkSession.sessionState().sqlParser().parsePlan(query)
-            for node in _java_nodes(parsed):
+            for node in java_nodes(parsed):
                 name = str(node.getClass().getSimpleName())
                 if (
                     "ExecuteImmediate" in name
@@ -217,20 +223,11 @@ def _add_projections(optimized: list[dict[str, Any]], plan: JavaObject) -> None:
     wanting = [item for item in optimized if str(item["class"]).endswith(".Expand")]
     if not wanting:
         return
-    found = [node for node in _java_nodes(plan) if node.nodeName() == "Expand"]
+    found = [node for node in java_nodes(plan) if node.nodeName() == "Expand"]
     for item, node in zip(wanting, found, strict=True):
         item["projections"] = [
-            [json.loads(expr.toJSON()) for expr in _java_seq(projection)]
-            for projection in _java_seq(node.projections())
+            [json.loads(expr.toJSON()) for expr in java_seq(projection)] for projection in java_seq(node.projections())
         ]
-
-
-def _java_nodes(node: JavaObject) -> list[JavaObject]:
-    return [node] + [below for child in _java_seq(node.children()) for below in _java_nodes(child)]
-
-
-def _java_seq(seq: JavaObject) -> list[JavaObject]:
-    return [seq.apply(i) for i in range(seq.size())]
 
 
 def _read(optimized: list[dict[str, Any]], frame: DataFrame, spark: SparkSession,
@@ -252,6 +249,8 @@ def _read(optimized: list[dict[str, Any]], frame: DataFrame, spark: SparkSession
         order = reader.sort_keys(tree)
     else:
         rel, _ = reader.read(tree)
+    if not any(isinstance(node, n.Scan) for node in rel.walk()):
+        raise Unsupported("OPERATOR_UNSUPPORTED", tree.name, "no table is left in the query's plan")
     rel = typed(rel)
     rel = rel.transform_up(split_distinct).transform_up(settle_ties)
     if isinstance(rel, n.TopK):
@@ -308,7 +307,7 @@ def _root_order(analyzed: list[dict[str, Any]], columns: list[str]) -> tuple[str
 
 
 def _output_ids(tree: Tree) -> set[int]:
-    while tree.name in ("Sort", "Filter", "GlobalLimit", "LocalLimit", "Offset"):
+    while tree.name in ("Sort", "Filter", "Generate", "GlobalLimit", "LocalLimit", "Offset"):
         tree = tree.children[0]
     if tree.name == "LogicalRDD":
         return {attribute_id(a.props) for a in tree.nested_list("output")}

@@ -10,6 +10,7 @@ from pyspark.errors import PySparkException
 
 from slackwater.algebra import nodes as n
 from slackwater.algebra.expressions import Expr, quote
+from slackwater.algebra.generate import Generate, Values
 from slackwater.algebra.windows import Window
 from slackwater.capture.expressions import Unsupported
 from slackwater.capture.noise import quiet
@@ -53,7 +54,8 @@ def with_types(plan: n.Rel, known: Mapping[str, str], spark: SparkSession) -> n.
     """
     typing = Typing(dict(known))
     nodes = list(plan.walk())
-    typing.columns.update((f.name, f.dtype) for x in nodes if isinstance(x, n.Scan | n.Expand) for f in x.fields)
+    declaring = (n.Scan, n.Expand, Generate, Values)
+    typing.columns.update((f.name, f.dtype) for x in nodes if isinstance(x, declaring) for f in x.fields)
     aggregates = [x for x in nodes if isinstance(x, n.Aggregate)]
     typing.ask({e.text for x in aggregates for e in _scalars(x)}, spark)
     typing.ask({a.text for x in aggregates for a in x.aggs}, spark)

@@ -1,0 +1,129 @@
+"""Spark's joins, generators and constant relations to ours."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from slackwater.algebra import nodes as n
+from slackwater.algebra.expressions import Expr, call, lit
+from slackwater.algebra.generate import Generate, Values
+from slackwater.algebra.joins import ANTI, EXISTS, FULL, LEFT, RIGHT, SEMI, MatchJoin, OuterJoin
+from slackwater.capture.expressions import ExpressionReader, NameBook, Unsupported
+from slackwater.capture.trees import Tree, attribute_id, parse, type_name
+
+if TYPE_CHECKING:
+    from slackwater.capture.plans import PlanReader
+
+_OUTER = {"LeftOuter": LEFT, "RightOuter": RIGHT, "FullOuter": FULL}
+_MATCH = {"LeftSemi": SEMI, "LeftAnti": ANTI}
+_GENERATORS = {
+    "Explode": "explode", "PosExplode": "posexplode", "Inline": "inline", "Stack": "stack", "JsonTuple": "json_tuple",
+}  # fmt: skip
+"""Generators that are deterministic and whose SQL spelling says all."""
+
+_NOBODY = -1
+"""The id of a column that Spark does not know of, so that nothing refers to it."""
+
+
+class JoinReader:
+    """Reads operators that join, or that make rows from expressions."""
+
+    def __init__(self, plan: PlanReader, exprs: ExpressionReader, names: NameBook) -> None:
+        """Share the plan's readers."""
+        self._plan, self._exprs, self._names = plan, exprs, names
+
+    def join(self, tree: Tree) -> tuple[n.Rel, list[int]]:
+        """Any join; NOT IN comes as an anti join with a condition that is true for what is unknown."""
+        kind = _kind(tree)
+        if kind not in ("Inner", "Cross", "ExistenceJoin", *_OUTER, *_MATCH):
+            raise Unsupported("OPERATOR_UNSUPPORTED", f"Join {kind}", "this kind of join is not incremental yet")
+        left, left_ids = self._plan.read(tree.children[0])
+        right, right_ids = self._apart(left, *self._plan.read(tree.children[1]))
+        trees = [tree.nested("condition")] if tree.props.get("condition") else []
+        if kind in ("Inner", "Cross"):
+            return self._inner(left, right, trees), left_ids + right_ids
+        condition = self._exprs.read(trees[0]) if trees else None
+        if condition is None:
+            condition = lit(True, dtype="boolean")
+        if kind in _OUTER:
+            return OuterJoin(left, right, condition, _OUTER[kind]), left_ids + right_ids
+        if kind in _MATCH:
+            return MatchJoin(left, right, condition, _MATCH[kind]), left_ids
+        flag = parse(tree.props["joinType"]["exists"])
+        ident = attribute_id(flag.props)
+        self._names.types[ident] = "boolean"
+        name = self._names.name(ident, flag.props["name"])
+        return MatchJoin(left, right, condition, EXISTS, name), [*left_ids, ident]
+
+    def _inner(self, left: n.Rel, right: n.Rel, trees: list[Tree]) -> n.Rel:
+        """An inner or cross join; its condition may read scalar subqueries."""
+        beside = self._plan.with_scalars(left, trees)
+        rel: n.Rel = n.Join(beside, right, self._exprs.read(trees[0]) if trees else None)
+        return rel if beside is left else n.Project(rel, n.pass_through(left.schema + right.schema))
+
+    def _apart(self, left: n.Rel, right: n.Rel, ids: list[int]) -> tuple[n.Rel, list[int]]:
+        """The right side under names that the left side does not use: both may read the same columns of one leaf."""
+        taken = set(left.names)
+        if taken.isdisjoint(right.names):
+            return right, ids
+        items = []
+        for ident, item in zip(ids, n.pass_through(right.schema), strict=True):
+            if item.name in taken:
+                self._names.by_id[ident] = self._names.fresh(item.name)
+                item = n.Item(self._names.by_id[ident], item.expr)
+            items.append(item)
+        return n.Project(right, tuple(items)), ids
+
+    def generate(self, tree: Tree) -> tuple[n.Rel, list[int]]:
+        """LATERAL VIEW, a generator in the SELECT list, and the copies that INTERSECT ALL and EXCEPT ALL make."""
+        child, ids = self._plan.read(tree.children[0])
+        generator = tree.nested("generator")
+        if generator.name == "ReplicateRows":
+            return self._replicated(child, generator), [*ids, _NOBODY]
+        function = _GENERATORS.get(generator.name)
+        if function is None:
+            raise Unsupported("OPERATOR_UNSUPPORTED", generator.name, "this generator is not incremental yet")
+        made = call(function, *(self._exprs.read(part) for part in generator.children))
+        dropped = set(tree.props["unrequiredChildIndex"])
+        kept = [at for at in range(len(ids)) if at not in dropped]
+        fields, new_ids = [], []
+        for attribute in tree.nested_list("generatorOutput"):
+            ident, dtype = attribute_id(attribute.props), type_name(attribute.props["dataType"])
+            self._names.types[ident] = dtype
+            fields.append(n.Field(self._names.name(ident, attribute.props["name"]), dtype))
+            new_ids.append(ident)
+        names = tuple(child.names[at] for at in kept)
+        rel = Generate(child, made, tuple(fields), names, bool(tree.props["outer"]))
+        return rel, [ids[at] for at in kept] + new_ids
+
+    def _replicated(self, child: n.Rel, generator: Tree) -> n.Rel:
+        """Each row as often as its first cell says. The copies are the row's own columns, under the same ids."""
+        count = self._exprs.read(generator.children[0])
+        times = Expr("cast", (count,), f"CAST({count.text} AS INT)", "int")
+        copies = call("explode", call("array_repeat", lit(1, dtype="int"), times))
+        return Generate(child, copies, (n.Field(self._names.fresh("copy"), "int"),), child.names)
+
+    def values(self, tree: Tree) -> tuple[n.Rel, list[int]]:
+        """Constant rows."""
+        fields, ids = [], []
+        attributes = tree.nested_list("output") if "output" in tree.props else []
+        for attribute in attributes:
+            ident, dtype = attribute_id(attribute.props), type_name(attribute.props["dataType"])
+            self._names.types[ident] = dtype
+            fields.append(n.Field(self._names.name(ident, attribute.props["name"]), dtype))
+            ids.append(ident)
+        types = [attribute.props["dataType"] for attribute in attributes]
+        rows = tuple(
+            tuple(
+                self._exprs.read(Tree("Literal", {"dataType": dtype, "value": text}, ()))
+                for dtype, text in zip(types, row, strict=True)
+            )
+            for row in tree.props.get("data") or ()
+        )
+        return Values(tuple(fields), rows if attributes else ((),)), ids
+
+
+def _kind(tree: Tree) -> str:
+    joined = tree.props["joinType"]
+    named = joined.get("object") or joined.get("product-class") or "other"
+    return str(named).rsplit(".", 1)[-1].rstrip("$")
