@@ -189,4 +189,12 @@ def test_what_no_order_can_settle_is_refused(engine: sw.Engine) -> None:
     ):  # fmt: skip
         error = refused(engine, sql)
         assert (error.code, word in error.message) == ("QUERY_NONDETERMINISTIC", True), str(error)
-    engine.capture("SELECT rank() OVER (PARTITION BY k ORDER BY k) AS n, m FROM maps", pinned_settings(engine.spark))
+
+
+def test_columns_that_cannot_be_sorted_are_carried_along(engine: sw.Engine) -> None:
+    maps = engine.create_table("maps", "k INT, o INT, m MAP<STRING, INT>")
+    maps.insert([(n % 2, n, {"a": n}) for n in range(8)])
+    view = engine.create_view("v", "SELECT k, m, rank() OVER (PARTITION BY k ORDER BY o) AS n FROM maps")
+    maps.insert([(1, 0, {"b": 1}), (0, 3, {"a": 2, "b": 2})])
+    assert view.refresh().mode == "incremental"
+    assert view.verify(), str(view.verify())

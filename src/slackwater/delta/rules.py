@@ -185,6 +185,8 @@ def _plain_full(node: Rel, env: Environment, at: str) -> Rel:
     children = tuple(full(child, env, at) for child in node.children)
     if isinstance(node, Window) and node.whole:
         env.reasons[node_key(node)] = WHOLE
+    if isinstance(node, ScalarFilter):
+        return node.with_children((children[0], plain_bag(children[1])))
     return node.with_children(tuple(map(plain_bag, children)) if isinstance(node, TopK | Window) else children)
 
 
