@@ -13,9 +13,6 @@ from slackwater.settings import pinned_settings
 from tests.spark.tides import SCHEMA, check_rounds, row
 
 MERGED = """
-max_by(id, v)
-min_by(d, v)
-max_by(p, o) FILTER (WHERE v > 1)
 count_if(v > 1)
 every(v > 0)
 some(v > 3)
@@ -25,6 +22,11 @@ regr_avgx(v, o)
 std(v)
 mean(m)
 bit_xor(v)
+""".strip().splitlines()
+MERGED_WITH_TIES = """
+max_by(id, v)
+min_by(p, v)
+max_by(p, o) FILTER (WHERE v > 1)
 """.strip().splitlines()
 REDONE = """
 percentile(v, 0.5)
@@ -38,6 +40,14 @@ mode(v, true)
 mode() WITHIN GROUP (ORDER BY v DESC)
 approx_count_distinct(v)
 approx_count_distinct(v, 0.01)
+count_min_sketch(v, 0.5D, 0.5D, 1)
+try_sum(v)
+try_avg(m)
+bitmap_or_agg(CAST(p AS BINARY))
+bitmap_and_agg(CAST(p AS BINARY))
+bitmap_construct_agg(CAST(abs(v) AS BIGINT))
+""".strip().splitlines()
+REDONE_WITH_TIES = """
 collect_list(v)
 collect_set(v)
 array_agg(v) FILTER (WHERE o > 0)
@@ -45,12 +55,6 @@ concat_ws('-', collect_list(p))
 listagg(p, ',')
 string_agg(DISTINCT p, '|')
 listagg(p, ',') WITHIN GROUP (ORDER BY o DESC)
-count_min_sketch(v, 0.5D, 0.5D, 1)
-try_sum(v)
-try_avg(m)
-bitmap_or_agg(CAST(p AS BINARY))
-bitmap_and_agg(CAST(p AS BINARY))
-bitmap_construct_agg(CAST(abs(v) AS BIGINT))
 """.strip().splitlines()
 FLOATING = """
 corr(v, o)
@@ -100,15 +104,21 @@ def captured(engine: sw.Engine, sql: str) -> Rel:
 
 
 def test_how_each_function_is_followed(tables: sw.Engine) -> None:
-    merged = dict(combines(captured(tables, f"SELECT p, {listed(MERGED)} FROM t GROUP BY p")))
-    assert merged
-    assert Combine.REDO not in merged.values(), merged
-    redone = captured(tables, f"SELECT o, {listed(REDONE)} FROM t GROUP BY o")
-    assert not isinstance(redone, Opaque), redone
-    (node,) = (x for x in redone.walk() if isinstance(x, Aggregate) and len(x.aggs) > 5)
-    assert node.combine is Combine.REDO
-    assert node.repeatable
-    assert node.breaks_ties
+    for functions, combine, ties in (
+        (MERGED, None, False), (MERGED_WITH_TIES, Combine.MERGEABLE, True), (REDONE, Combine.REDO, False),
+        (REDONE_WITH_TIES, Combine.REDO, True),
+    ):  # fmt: skip
+        plan = captured(tables, f"SELECT o, {listed(functions)} FROM t GROUP BY o")
+        assert not isinstance(plan, Opaque), plan
+        followed = dict(combines(plan))
+        assert followed
+        if combine is None:
+            assert Combine.REDO not in followed.values(), followed
+        else:
+            assert set(followed.values()) == {combine}, followed
+        aggregates = [x for x in plan.walk() if isinstance(x, Aggregate)]
+        assert all(x.repeatable for x in aggregates if combine is Combine.REDO)
+        assert any(x.breaks_ties for x in aggregates) is ties
     floating = captured(tables, f"SELECT p, {listed(FLOATING)} FROM t GROUP BY p")
     assert not isinstance(floating, Opaque), floating
 
@@ -133,7 +143,7 @@ def test_every_aggregate_of_spark_has_a_place(tables: sw.Engine) -> None:
     for i in range(listing.size()):
         info = registry.lookupFunction(listing.apply(i)).get()
         groups.setdefault(str(info.getGroup()), set()).add(str(listing.apply(i).funcName()))
-    text = " ".join(MERGED + REDONE + FLOATING + REFUSED)
+    text = " ".join(MERGED + MERGED_WITH_TIES + REDONE + REDONE_WITH_TIES + FLOATING + REFUSED)
     known = {name for name in groups["agg_funcs"] if f"{name}(" in text}
     elsewhere = {"any", "avg", "bit_and", "bit_or", "bool_and", "count", "max", "min", "sum", "stddev", "stddev_pop",
                  "var_pop", "var_samp", "variance", "first_value", "last_value", "grouping", "grouping_id", "regr_avgy",
@@ -149,7 +159,8 @@ def test_groups_follow_every_change(warehouse: sw.Engine) -> None:
         {
             "merged": f"SELECT p, {listed(MERGED)} FROM {{tides}} GROUP BY p",
             "redone": f"SELECT o, {listed(REDONE)} FROM {{tides}} GROUP BY o",
-            "of all": "SELECT median(v) AS x, max_by(id, o) AS y, collect_set(p) AS z FROM {tides}",
+            "ties": f"SELECT p, {listed(MERGED_WITH_TIES)} FROM {{tides}} GROUP BY p",
+            "lists": f"SELECT o, {listed(REDONE_WITH_TIES)} FROM {{tides}} GROUP BY o",
             "over a join": """SELECT l.n, percentile(t.v, 0.5) AS x, listagg(t.p, ',') AS y
                 FROM {tides} t JOIN {labels} l ON t.p <=> l.k GROUP BY l.n""",
         },
@@ -169,6 +180,7 @@ def test_groups_of_several_layers_follow_every_change(warehouse: sw.Engine) -> N
             "one distinct and max_by": "SELECT p, count(DISTINCT v) AS a, max_by(id, o) AS b FROM {tides} GROUP BY p",
             "cube": """SELECT p, o, grouping_id() AS g, grouping(p) AS gp, median(v) AS x, max_by(id, v) AS y
                 FROM {tides} GROUP BY CUBE (p, o)""",
+            "of all": "SELECT median(v) AS x, max_by(id, o) AS y, collect_set(p) AS z FROM {tides}",
             "having": "SELECT o, median(v) AS x FROM {tides} GROUP BY o HAVING percentile(v, 0.9) > 2",
         },
     )

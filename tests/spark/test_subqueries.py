@@ -27,6 +27,8 @@ SCALARS = {
         FROM {tides} GROUP BY p""",
     "in a join": """SELECT t.id, l.n FROM {tides} t JOIN {labels} l ON t.p = l.k
         AND t.v + l.n > (SELECT avg(n) FROM {labels})""",
+    "twice": """WITH x AS (SELECT max(n) AS most FROM {labels}) SELECT o, most, count(*) AS c FROM (SELECT o,
+        (SELECT most FROM x) AS most FROM {tides}) GROUP BY o, most HAVING count(*) > (SELECT most FROM x) - most""",
     "floating": "SELECT id FROM {tides} WHERE d >= (SELECT avg(d) FROM {tides} WHERE p <> 'odd')",
 }  # fmt: skip
 ORDERED = {
@@ -57,7 +59,7 @@ def test_scalar_subqueries_follow_every_change(warehouse: sw.Engine) -> None:
 
 @pytest.mark.slow
 def test_more_scalar_subqueries_follow_every_change(warehouse: sw.Engine) -> None:
-    some = ["having", "exists", "the first", "a group with having", "in a join", "floating"]
+    some = ["twice", "having", "exists", "the first", "a group with having", "in a join", "floating"]
     check_rounds(warehouse, {name: SCALARS[name] for name in some})
 
 

@@ -6,7 +6,20 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from slackwater.algebra.expressions import Expr
-from slackwater.algebra.nodes import Aggregate, Join, Linearity, Project, Rel, Schema, _require, _require_known
+from slackwater.algebra.nodes import (
+    Aggregate,
+    Expand,
+    Filter,
+    Join,
+    Linearity,
+    Project,
+    Rel,
+    Scan,
+    Schema,
+    TopK,
+    _require,
+    _require_known,
+)  # fmt: skip
 
 
 def has_one_row(rel: Rel) -> bool:
@@ -16,6 +29,13 @@ def has_one_row(rel: Rel) -> bool:
     if isinstance(rel, Project):
         return has_one_row(rel.child)
     return isinstance(rel, Join) and rel.condition is None and has_one_row(rel.left) and has_one_row(rel.right)
+
+
+def _may_have_other_rows(rel: Rel) -> bool:
+    """Whether a node of a query could have no row or several; inputs and steps of a program are taken at their word."""
+    while isinstance(rel, Project):
+        rel = rel.child
+    return isinstance(rel, Scan | Filter | Expand | TopK) or (isinstance(rel, Aggregate) and bool(rel.groups))
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +53,14 @@ class ScalarFilter(Rel):
         both = self.child.schema + self.scalar.schema
         _require(len({f.name for f in both}) == len(both), "I1", "a scalar subquery repeats a column of its query")
         _require_known((self.predicate,), both, "the predicate")
+        _require(not self.scalar.weighted, "I8", "a scalar is one plain row: consolidate it first")
+        _require(not _may_have_other_rows(self.scalar), "I11", "a scalar subquery must have exactly one row")
         Rel.__post_init__(self)
+
+    @property
+    def plain_inputs(self) -> tuple[int, ...]:
+        """The scalar."""
+        return (1,)
 
     @property
     def schema(self) -> Schema:

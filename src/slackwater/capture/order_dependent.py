@@ -13,7 +13,8 @@ from slackwater.errors import QueryRefused
 
 _ANY_ROW = {"First": "first", "Last": "last", "AnyValue": "any_value"}
 _LISTS = {"CollectList": "collect_list", "CollectSet": "collect_set", "ListAgg": "listagg"}
-_SKETCHES = ("ApproximatePercentile", "HistogramNumeric", "ApproxTopK", "Hll", "Kll", "Theta", "Tuple")
+_SUMMARIES = {"ApproximatePercentile", "HistogramNumeric", "ApproxTopK", "ApproxTopKAccumulate", "ApproxTopKCombine"}
+_SKETCHES = ("Hll", "Kll", "Theta", "Tuple")
 _NEUTRAL = ("Project", "Filter", "SubqueryAlias", "View")
 
 
@@ -55,7 +56,7 @@ def _check(tree: Tree, in_window: bool) -> None:
     if name in _LISTS and in_window:
         _refuse(_LISTS[name], "over a window lists rows in an order that ties leave open",
                 "collect in a subquery with GROUP BY, where lists are sorted")  # fmt: skip
-    if name.startswith(_SKETCHES) and not name.endswith(("Estimate", "Quantile")):
+    if name in _SUMMARIES or (name.startswith(_SKETCHES) and "Agg" in name):
         _refuse(name, "builds a summary that depends on the order of the rows",
                 "use the exact function, or approx_count_distinct")  # fmt: skip
     if name == "Aggregate" and (listing := _unordered_list(tree)) and _sorted_below(tree.children[0]):

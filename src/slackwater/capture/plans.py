@@ -76,7 +76,7 @@ class PlanReader:
     def _filter(self, tree: Tree) -> tuple[n.Rel, list[int]]:
         child, ids = self.read(tree.children[0])
         condition = tree.nested("condition")
-        scalar = self._scalars.beside([condition])
+        scalar = self._scalars.beside(child, [condition])
         if scalar is not None:
             return ScalarFilter(child, scalar, self._exprs.read(condition)), ids
         return n.Filter(child, self._exprs.read(condition)), ids
@@ -90,7 +90,7 @@ class PlanReader:
 
     def with_scalars(self, child: n.Rel, trees: list[Tree]) -> n.Rel:
         """The input with the values of the scalar subqueries that the expressions read."""
-        scalar = self._scalars.beside(trees)
+        scalar = self._scalars.beside(child, trees)
         return child if scalar is None else n.Join(child, scalar, None)
 
     def items(

@@ -41,14 +41,19 @@ class ScalarReader:
             raise Unsupported("OPERATOR_UNSUPPORTED", "ScalarSubquery", "a scalar subquery in this place")
         return self._columns[ident]
 
-    def beside(self, trees: list[Tree]) -> n.Rel | None:
-        """One row with the value of every subquery in the expressions; None where there is none."""
+    def beside(self, child: n.Rel, trees: list[Tree]) -> n.Rel | None:
+        """One row with the value of every subquery in the expressions over an input; None where there is none."""
         row: n.Rel | None = None
         for ident, tree in {attribute_id(t.props): t for t in subqueries(trees)}.items():
             if tree.props.get("outerAttrs"):
                 raise Unsupported("OPERATOR_UNSUPPORTED", "ScalarSubquery", "a correlated subquery that is no join")
             if ident not in self._rows:
                 self._rows[ident] = self._one_row(ident, parse(tree.props["plan"]))
+            if self._rows[ident].names[0] in child.names:
+                # The same subquery was put beside this input before, and its column came through.
+                self._rows[ident] = self._named(ident, n.Project(self._rows[ident], (
+                    n.Item(self._names.fresh("scalar"), self._columns[ident]),
+                )))  # fmt: skip
             row = self._rows[ident] if row is None else n.Join(row, self._rows[ident], None)
         return row
 
@@ -58,13 +63,15 @@ class ScalarReader:
             raise Unsupported("OPERATOR_UNSUPPORTED", "ScalarSubquery", "a subquery with several columns")
         rel = self._typed(rel)
         self._names.types[ids[0]] = rel.schema[0].dtype
-        name = self._names.fresh("scalar")
-        made = self._typed(one_row(rel, name, self._names))
-        dtype = made.schema[0].dtype
-        # The name has no id of Spark's; a negative one cannot meet another.
-        self._names.by_id[-ident - 1], self._names.types[-ident - 1] = name, dtype
-        self._columns[ident] = col(name, dtype)
-        return made
+        return self._named(ident, self._typed(one_row(rel, self._names.fresh("scalar"), self._names)))
+
+    def _named(self, ident: int, row: n.Rel) -> n.Rel:
+        """Note the column that stands for the subquery. It has no id of Spark's; a negative one cannot meet another."""
+        (made,) = row.schema
+        key = min(0, *self._names.by_id) - 1
+        self._names.by_id[key], self._names.types[key] = made.name, made.dtype
+        self._columns[ident] = col(made.name, made.dtype)
+        return row
 
 
 def subqueries(trees: list[Tree]) -> Iterator[Tree]:

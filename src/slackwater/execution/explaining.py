@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from slackwater.algebra.nodes import Opaque, Rel
+from slackwater.algebra.nodes import Aggregate, Opaque, Rel
 from slackwater.algebra.printer import node_key
+from slackwater.delta.aggregate import keeps_partials
 from slackwater.delta.environment import Change
 from slackwater.delta.ways import Operator, ways
 from slackwater.execution.program import INCREMENTAL, INITIAL, compile_program
@@ -59,7 +60,7 @@ def _tree(
 
 def program_sql(view: View) -> str:
     """The SQL of the next refresh."""
-    if isinstance(view.plan, Opaque) or not view.kept:
+    if isinstance(view.plan, Opaque) or view.wanted - view.kept or _lacks_partials(view):
         return compile_program(view.plan, INITIAL, {}, {}, view.wanted, {}).as_sql()
     changes = {}
     for name in view.tables:
@@ -71,3 +72,9 @@ def program_sql(view: View) -> str:
     program = compile_program(view.plan, INCREMENTAL, changes, weights, view.kept, view.row_estimates(), sizes,
                               signed_result=view.result_is_signed())  # fmt: skip
     return program.as_sql()
+
+
+def _lacks_partials(view: View) -> bool:
+    """Whether an aggregate that merges has nothing to merge with, so that the next refresh recomputes."""
+    merging = (x for x in view.plan.walk() if isinstance(x, Aggregate) and keeps_partials(x))
+    return any(node_key(x) not in view.kept for x in merging)
