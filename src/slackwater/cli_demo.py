@@ -33,6 +33,14 @@ def demo(sf: float, place: Path, keep: bool, memory_budget: str, json_only: bool
             raise click.exceptions.Exit(ExitCode.DIFFERENCE)
 
 
+def _numbers(text: str) -> tuple[int, ...] | None:
+    """Numbers with commas between them; None for none at all."""
+    try:
+        return tuple(int(number) for number in text.split(",") if number.strip()) or None
+    except ValueError:
+        raise click.BadParameter("write numbers with commas: 1,3,5", param_hint="--queries") from None
+
+
 @click.group()
 def bench() -> None:
     """Measure refreshes against recomputes."""
@@ -46,14 +54,29 @@ def bench() -> None:
 @JSON
 def tpch(sf: float, queries: str, repeats: int, place: Path | None, json_only: bool) -> None:
     """Run TPC-H: rows that are held back arrive in small deltas."""
-    try:
-        chosen = tuple(int(number) for number in queries.split(",") if number.strip()) or None
-    except ValueError:
-        raise click.BadParameter("write numbers with commas: 1,3,5", param_hint="--queries") from None
+    chosen = _numbers(queries)
     with Output(json_only) as output, reported(output):
         from slackwater.bench.tpch import command
 
         output.document(command(sf=sf, queries=chosen, repeats=repeats, output=place, json_only=json_only))
+
+
+@bench.command(epilog=EXIT_CODES)
+@click.option("--figure", type=click.Choice(["3", "5", "6", "7", "9"]), required=True, help="Which experiment.")
+@click.option("--sf", type=click.FloatRange(0.001), default=1.0, show_default=True, help="The scale factor.")
+@click.option("--queries", metavar="3,8", default="", help="Which queries; all of the experiment's by default.")
+@click.option("--output", "place", type=click.Path(file_okay=False, path_type=Path), help="Where reports are written.")
+@JSON
+def iqp(figure: str, sf: float, queries: str, place: Path | None, json_only: bool) -> None:
+    """Rerun an experiment of intermittent query processing.
+
+    Figure 3: late data. 5: forecasts of the wrong size. 6: of the wrong tables. 7: budgets. 9: deletes.
+    """
+    chosen = _numbers(queries)
+    with Output(json_only) as output, reported(output):
+        from slackwater.bench.iqp import command
+
+        output.document(command(int(figure), sf=sf, queries=chosen, output=place, json_only=json_only))
 
 
 @bench.command(epilog=EXIT_CODES)
