@@ -170,6 +170,10 @@ class _Story:
             seconds = view.history(limit=1)[0]["seconds"]["total"]
             rows.append((name, f"TPC-H {VIEWS[name]}", f"{seconds:.2f}", show_bytes(view.state_bytes())))
         self.output.table(("view", "query", "#first result, s", "#states"), rows)
+        self.output.line("   Which states, is chosen by cost for what is forecast to arrive next, within the budget:")
+        states = ((v.name, c.label[:60], show_bytes(v.known_bytes().get(c.key, c.size)), f"{1000 * c.saves:,.0f}")
+                  for v in self.engine.views() for c in v.choices if c.keep)  # fmt: skip
+        self.output.table(("view", "kept", "#bytes", "#should save, ms"), states)
         self.output.line(self._states_line() + "\n")
 
     def _warm_up(self) -> None:
@@ -186,12 +190,17 @@ class _Story:
 
     def _round(self, number: int, first: float, last: float) -> Round:
         share = round(100 * (last - first), 6)
+        expected = {t.table: t for t in self.engine.view("shipping_priority").forecast().tables}["lineitem"]
+        before = self.engine.table("lineitem").count()
         with self.output.working(f"round {number}: {share:.3g}% arrives"):
             rows = insert_slice(self.engine, self.late, LATE_TABLES, first, last)
         self._bind_tables()
         measures = tuple(self._measure(view) for view in self.output.each(self.engine.views(), f"round {number}:"))
         states = {view.name: view.state_bytes() for view in self.engine.views()}
         self.output.line(f"4.{number} Round {number}. {share:.3g}% of the rows arrive: {rows:,}.")
+        came = self.engine.table("lineitem").count() - before
+        self.output.line(f"    Of order lines, {expected.rows:,.0f} were forecast ({expected.low:,.0f} to"
+                         f" {expected.high:,.0f}), {came:,} came.")  # fmt: skip
         self.output.line("    Each view is refreshed, then computed anew by plain Spark.")
         self.output.table(_COLUMNS, (_cells(measure) for measure in measures))
         self.output.line(self._states_line() + "\n")
