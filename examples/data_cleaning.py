@@ -3,8 +3,8 @@
     python examples/data_cleaning.py [folder]
 
 The clean rows are loaded first and the query is answered from them. The cleaner then takes one table after the other:
-it trains a model on the clean rows, repairs the dirty ones, delivers them in batches, and tells Slackwater which table it
-is at and how fast it goes. So the states that are kept are always those for the table that is being cleaned.
+it trains a model on the clean rows, repairs the dirty ones, delivers them in batches, and tells Slackwater which table
+it is at and how fast it goes. So the states that are kept are always those for the table that is being cleaned.
 """
 
 from __future__ import annotations
