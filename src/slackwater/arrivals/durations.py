@@ -68,7 +68,7 @@ def about(seconds: float) -> str:
     """A duration for people to read, rounded.
 
     >>> about(0.042), about(75.3), about(4000), about(200_000)
-    ('0.04 s', '75 s', '67 min', '56 h')
+    ('0.042 s', '75 s', '67 min', '56 h')
     """
     if seconds < 10:
         return f"{seconds:.2g} s"
