@@ -160,6 +160,14 @@ def test_the_winner_of_the_contest_is_remembered_across_restarts(make: Any) -> N
     assert (newest.rows, newest.horizon_seconds) == (50, 60)
 
 
+def test_a_kind_that_was_told_nothing_is_not_judged_by_it(make: Any) -> None:
+    warehouse = make(sw.paced())
+    assert [warehouse.refresh(rows) for rows in (0, 50, 50, 50, 50)] == [()] * 5
+    warehouse.catalog.report_pace(PaceRecord(1, 5.0, None, at=warehouse.now))
+    said = look_ahead(warehouse.view, warehouse.now, "60s").forecast.of("orders")
+    assert (said.kind, said.rows) == ("paced", 300)
+
+
 def test_a_pace_is_read_from_the_catalog(make: Any) -> None:
     warehouse = make(sw.paced())
     warehouse.catalog.report_pace(PaceRecord(1, 5.0, 1000, at=0.0))

@@ -9,6 +9,9 @@ from typing import Any
 
 from slackwater.errors import ForecastError
 
+SILENT = "silent"
+"""In a detail: nobody has said anything yet, so that expecting nothing is no claim to be judged by."""
+
 
 def check_number(value: object, what: str, *, most: float = math.inf) -> float:
     """Give a number as float; refuse what is negative, too large, NaN, infinite or no number at all."""

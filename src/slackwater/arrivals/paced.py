@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from slackwater.arrivals.forecast import TableForecast
+from slackwater.arrivals.forecast import SILENT, TableForecast
 from slackwater.arrivals.history import TableArrivals, Trigger
 from slackwater.arrivals.seconds import parse_span, show_span
 
@@ -24,7 +24,7 @@ class Paced:
     def expect(self, arrivals: TableArrivals, trigger: Trigger) -> TableForecast:
         pace, name = arrivals.pace, arrivals.table
         if pace is None:
-            return self._nothing(name, "no pace was reported, so nothing is expected")
+            return replace(self._nothing(name, "no pace was reported, so nothing is expected"), detail={SILENT: True})
         age = max(trigger.now - pace.at, 0.0)
         left = None
         if pace.remaining is not None:
@@ -33,7 +33,8 @@ class Paced:
             if left == 0:
                 return replace(self._nothing(name, "all that was announced has arrived"), complete_after=True)
         if age > self.stale_after:
-            return self._nothing(name, f"the last report is {show_span(age)} old and no longer counts")
+            why = f"the last report is {show_span(age)} old and no longer counts"
+            return replace(self._nothing(name, why), detail={SILENT: True})
         reach = pace.rows_per_second * trigger.horizon
         rows, low, high = reach, reach / AROUND, reach * AROUND
         if left is not None:

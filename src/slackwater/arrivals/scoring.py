@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from slackwater.arrivals.forecast import SILENT
 from slackwater.storage.forecasts import ForecastRecord
 
 FAR = 10.0
@@ -43,7 +44,8 @@ class Standing:
 
 def standing(records: Iterable[ForecastRecord], kind: str) -> Standing:
     """Judge a kind by the last settled forecasts of one table (the newest first), also while it was demoted."""
-    said = [r for r in records if r.actual_rows is not None and r.detail.get(OWN_KIND) == kind][:JUDGED]
+    settled = [r for r in records if r.actual_rows is not None and r.detail.get(OWN_KIND) == kind]
+    said = [r for r in settled if SILENT not in r.detail.get(REMEMBERED, {})][:JUDGED]
     return Standing(sum(missed(*own_bounds(r), r.actual_rows or 0) for r in said), len(said))
 
 
