@@ -226,6 +226,7 @@ def test_generators_over_nested_columns(engine: sw.Engine) -> None:
         engine.create_view("mp", """SELECT k, count(*) AS n, sum(v) AS s
 FROM nested LATERAL VIEW OUTER explode(mp) AS k, v GROUP BY k"""),
         engine.create_view("st", "SELECT id, p, q FROM nested LATERAL VIEW inline(st) AS p, q"),
+        engine.create_view("made", "SELECT map('k', id) AS m, array(id, 2) AS a FROM nested WHERE id < 92"),
     ]  # fmt: skip
     table.upsert([(1, [5], {"c": 5}, []), (90, [1], {"a": 3}, [(4, "y")])])
     table.delete_keys([(92,), (3,)])
