@@ -66,6 +66,16 @@ FROM t GROUP BY a""",
     "top_k_of_a_hidden_column": "SELECT a FROM t ORDER BY m DESC, b LIMIT 3",
     "union_all": "SELECT a, s FROM t UNION ALL SELECT k, v FROM u UNION ALL SELECT b, NULL FROM t WHERE b IS NOT NULL",
     "values": "SELECT t.a, v.name FROM t JOIN (VALUES (1, 'one'), (2, NULL)) AS v(k, name) ON t.a = v.k",
+    "aggregates_with_ties": """SELECT a, max_by(b, m) AS x, collect_list(s) AS l, listagg(s, ',') AS t,
+mode(b, true) AS o, percentile_disc(0.5) WITHIN GROUP (ORDER BY m DESC) AS p FROM t GROUP BY a""",
+    "exists": "SELECT a FROM t WHERE EXISTS (SELECT 1 FROM u WHERE k > 3)",
+    "scalars": """SELECT a, sum(b) AS x, (SELECT max(v) FROM u) AS y FROM t GROUP BY a
+HAVING sum(b) > (SELECT k FROM u WHERE v = 'x') OR sum(b) < (SELECT min(k) FROM u HAVING count(*) > 1)""",
+    "top_k_in_a_subquery": "SELECT a, v FROM t JOIN (SELECT k, v FROM u ORDER BY v DESC LIMIT 3 OFFSET 1) x ON a = k",
+    "window_frames": """SELECT a, last_value(b) OVER (PARTITION BY s ORDER BY m) AS l,
+first_value(b) OVER (PARTITION BY s ORDER BY m) AS f, sum(b) OVER (PARTITION BY s ORDER BY m) AS r,
+sum(b) OVER (PARTITION BY s ORDER BY m ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS w FROM t""",
+    "windows": "SELECT a, rank() OVER (ORDER BY m) AS r, lag(b) OVER (PARTITION BY s ORDER BY m) AS p FROM t",
     "window": "SELECT a, row_number() OVER (PARTITION BY s ORDER BY m) AS n FROM t",
 }  # fmt: skip
 

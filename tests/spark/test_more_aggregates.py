@@ -159,6 +159,16 @@ def test_groups_follow_every_change(warehouse: sw.Engine) -> None:
         {
             "merged": f"SELECT p, {listed(MERGED)} FROM {{tides}} GROUP BY p",
             "redone": f"SELECT o, {listed(REDONE)} FROM {{tides}} GROUP BY o",
+            "ties": f"SELECT p, {listed(MERGED_WITH_TIES + REDONE_WITH_TIES)} FROM {{tides}} GROUP BY p",
+        },
+    )
+
+
+@pytest.mark.slow
+def test_groups_of_many_kinds_follow_every_change(warehouse: sw.Engine) -> None:
+    check_rounds(
+        warehouse,
+        {
             "ties": f"SELECT p, {listed(MERGED_WITH_TIES)} FROM {{tides}} GROUP BY p",
             "lists": f"SELECT o, {listed(REDONE_WITH_TIES)} FROM {{tides}} GROUP BY o",
             "over a join": """SELECT l.n, percentile(t.v, 0.5) AS x, listagg(t.p, ',') AS y

@@ -20,10 +20,25 @@ _LAST = "~"
 def settle_expands(plan: list[dict[str, Any]]) -> None:
     """Change a plan's JSON in place."""
     for node in plan:
-        if _class(node) == "Expand":
+        if _class(node) == "Expand" and node.get("projections"):
             at = _number_column(node)
             if at is not None:
                 _settle(plan, node, at)
+        for inner in nested_plans(node):
+            settle_expands(inner)
+
+
+def nested_plans(value: Any) -> Iterator[list[dict[str, Any]]]:
+    """The plans of the scalar subqueries in a node's expressions, those inside other subqueries excepted."""
+    if isinstance(value, list):
+        for item in value:
+            yield from nested_plans(item)
+    elif isinstance(value, dict):
+        if _class(value) == "ScalarSubquery":
+            yield value["plan"]
+        else:
+            for item in value.values():
+                yield from nested_plans(item)
 
 
 def _class(node: dict[str, Any]) -> str:

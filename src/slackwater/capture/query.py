@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from slackwater.algebra import nodes as n
 from slackwater.capture.distinct import split_distinct
-from slackwater.capture.expands import settle_expands
+from slackwater.capture.expands import nested_plans, settle_expands
 from slackwater.capture.expressions import Unsupported
 from slackwater.capture.hidden import add_generated, java_nodes, java_seq
 from slackwater.capture.lenient import note_lenient_aggregates
@@ -219,15 +219,20 @@ def _clocks_at_utc(spark: SparkSession) -> Iterator[None]:
 
 
 def _add_projections(optimized: list[dict[str, Any]], plan: JavaObject) -> None:
-    """Spark's JSON leaves out the projections of an Expand: fetch them from the plan itself."""
-    wanting = [item for item in optimized if str(item["class"]).endswith(".Expand")]
-    if not wanting:
+    """Spark's JSON leaves out the projections of an Expand: fetch them from the plan itself, subqueries included."""
+    if not any(name == "Expand" for name, _ in class_names(optimized)):
         return
-    found = [node for node in java_nodes(plan) if node.nodeName() == "Expand"]
-    for item, node in zip(wanting, found, strict=True):
-        item["projections"] = [
-            [json.loads(expr.toJSON()) for expr in java_seq(projection)] for projection in java_seq(node.projections())
-        ]
+    for item, node in zip(optimized, java_nodes(plan), strict=True):
+        if str(item["class"]).endswith(".Expand"):
+            item["projections"] = [
+                [json.loads(expr.toJSON()) for expr in java_seq(projection)]
+                for projection in java_seq(node.projections())
+            ]
+        nested = list(nested_plans(item))
+        below = java_seq(node.subqueries()) if nested else []
+        if len(nested) == len(below):  # otherwise an Expand below stays without projections, and is not read
+            for inner, inner_plan in zip(nested, below, strict=True):
+                _add_projections(inner, inner_plan)
 
 
 def _read(optimized: list[dict[str, Any]], frame: DataFrame, spark: SparkSession,
