@@ -6,12 +6,11 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from slackwater.algebra.nodes import Aggregate, Filter, Join, Opaque, Project, Rel, Scan
 from slackwater.algebra.printer import describe, node_key
@@ -20,8 +19,8 @@ from slackwater.capture.noise import quiet
 from slackwater.delta.aggregate import keeps_partials
 from slackwater.delta.environment import Change
 from slackwater.errors import SlackwaterError, ViewError
+from slackwater.execution.leaves import leaves
 from slackwater.execution.program import INCREMENTAL, INITIAL, RECOMPUTE, Program, compile_program
-from slackwater.execution.render import WEIGHT
 from slackwater.execution.reports import Refresh
 from slackwater.execution.runner import Bindings, Outcome, run
 from slackwater.execution.sampling import kept_shares
@@ -62,9 +61,8 @@ class Timer:
 
 @dataclass(slots=True)
 class TableState:
-    """A table between the two versions of a refresh."""
+    """A table, or the result of a view that is read, between the two versions of a refresh."""
 
-    id: int
     complete: bool
     rows: int
     key: tuple[int, ...]
@@ -88,16 +86,16 @@ class Refresher:
         self.timer = Timer()
         self.before = view.version
         self.upto = self.engine.catalog.version()
-        self.tables = {name: self._table(name) for name in view.tables}
+        self.leaves = leaves(self.engine, view.inputs)
+        self.tables = {name: self._table(name) for name in view.inputs}
 
     def _table(self, name: str) -> TableState:
-        table = self.engine.table(name)
-        owner = f"t{table.id}"
+        table = self.leaves[name]
         delta: tuple[SegmentRecord, ...] = ()
         if self.before:
-            delta = self.engine.catalog.segments_between(owner, self.before, self.upto)
+            delta = self.engine.catalog.segments_between(table.owner, self.before, self.upto)
         names = [f.name for f in table.schema]
-        return TableState(table.id, table.complete, table.count(), tuple(names.index(k) for k in table.key), delta)
+        return TableState(table.complete, table.count(), tuple(names.index(k) for k in table.key), delta)
 
     @property
     def changes(self) -> dict[str, Change]:
@@ -242,21 +240,11 @@ class Refresher:
 
     def _frame(self, name: str, at: str, spark: SparkSession) -> DataFrame:
         """A table as of the old version, the new one, or the changes between; by its own names where `at` is empty."""
-        table, state = self.engine.table(name), self.tables[name]
-        reader = table.reader(spark)
-        owner = f"t{state.id}"
+        table = self.leaves[name]
         if at == "delta":
-            return self._delta(reader, state)
-        version = self.before if at == "old" else self.upto
-        frame = reader.snapshot(self.engine.catalog.segments(owner, at=version))
+            return table.delta(spark, self.tables[name].delta, self.before)
+        frame = table.snapshot(spark, self.before if at == "old" else self.upto)
         return frame if at else frame.toDF(*(f.name for f in table.schema))
-
-    def _delta(self, reader: Any, state: TableState) -> DataFrame:
-        inserted: DataFrame = reader.inserted(state.delta)
-        if not any(s.sign < 0 for s in state.delta):
-            return inserted
-        deleted = reader.deleted(state.delta, self.before).withColumn(WEIGHT, F.lit(-1))
-        return inserted.withColumn(WEIGHT, F.lit(1)).unionAll(deleted)
 
     # --- the commit ------------------------------------------------------------------------------
 
