@@ -6,9 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from slackwater import ddl
+from slackwater.declared import renamed
 from slackwater.eligibility import Eligibility, eligibility, refused, require_incremental
 from slackwater.errors import QueryRefused, ViewError
+from slackwater.execution.leaves import refuse_cycle, refuse_while_read
 from slackwater.execution.reports import Refresh, Report, table_html
+from slackwater.execution.sessions import active_session_kept
+from slackwater.settings import pinned_settings
 
 if TYPE_CHECKING:
     from slackwater.engine import Engine
@@ -206,8 +210,8 @@ def _shown(view: View) -> dict[str, Any]:
 
 def _described(view: View) -> Listing:
     """Columns first, then facts, as DESCRIBE … EXTENDED lists them."""
-    types = (field.dataType.simpleString() for field in view.schema)
-    rows = [{"col_name": name, "data_type": dtype} for name, dtype in zip(view.columns, types, strict=True)]
+    types = zip(view.columns, view.plan.schema, strict=True)
+    rows = [{"col_name": name, "data_type": field.dtype} for name, field in types]
     last = view.history(limit=1)
     facts = {
         "Name": view.name,
@@ -218,7 +222,7 @@ def _described(view: View) -> Listing:
         "Version": view.version,
         "Last refresh": f"{last[0]['mode']}: {last[0]['reason']}" if last else "never",
         "Eligibility": eligibility(view.plan).verdict,
-        "Reads": ", ".join(view.tables),
+        "Reads": ", ".join(view.inputs),
         "State bytes": view.state_bytes(),
         "Query": view.sql or "(a DataFrame)",
     }
@@ -226,27 +230,27 @@ def _described(view: View) -> Listing:
 
 
 def _explained(engine: Engine, create: ddl.CreateView) -> Explained:
-    from slackwater.declared import renamed
-    from slackwater.execution.sessions import active_session_kept
     from slackwater.replacing import plan_replacement
-    from slackwater.settings import pinned_settings
 
     with active_session_kept():
         settings = pinned_settings(engine.spark)
         try:
-            captured = renamed(engine.capture(create.query, settings), create.columns)
+            captured = engine.capture(create.query, settings)
         except QueryRefused as error:
             return Explained(refused(error))
-        except ViewError as error:
-            return Explained(engine.check(create.query), error)
         found = eligibility(captured.plan)
-        if create.strict:
-            try:
+        old = _find(engine, create.name)
+        try:
+            captured = renamed(captured, create.columns)
+            refuse_cycle(engine, create.name, captured.plan)
+            if create.strict:
                 require_incremental(found, create.name)
-            except QueryRefused as error:
-                return Explained(found, error)
-        old = _find(engine, create.name) if create.replace else None
-        if old is None:
-            return Explained(found)
-        options = {"strategy": create.strategy}
-        return Explained(found, None, plan_replacement(engine, old, captured, settings, options)[1])
+            if old is None or not create.replace:
+                return Explained(found)
+            options = {"strategy": create.strategy}
+            replacement = plan_replacement(engine, old, captured, settings, options)[1]
+            if not replacement.same_query:
+                refuse_while_read(old, "given another query")
+        except (QueryRefused, ViewError) as error:
+            return Explained(found, error)
+        return Explained(found, None, replacement)

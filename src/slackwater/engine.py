@@ -33,6 +33,7 @@ from slackwater.declared import Declared, renamed
 from slackwater.eligibility import Eligibility, eligibility, refused, require_incremental
 from slackwater.errors import QueryRefused, SlackwaterError, TableError, ViewError
 from slackwater.execution.calibration import CALIBRATED_FROM, calibrate, cluster_of
+from slackwater.execution.leaves import inputs_of, refuse_cycle, tables_read
 from slackwater.execution.sessions import Sessions, active_session_kept, start_spark
 from slackwater.planning.rates import Rates
 from slackwater.planning.strategies import STRATEGIES
@@ -43,9 +44,8 @@ from slackwater.storage.catalog import Catalog
 from slackwater.storage.database import sqlite_url
 from slackwater.storage.files import WarehouseFiles
 from slackwater.storage.lease import WriterLease
-from slackwater.storage.records import TableRecord
 from slackwater.table import Table
-from slackwater.view import View, tables_of
+from slackwater.view import View
 
 RESERVED = ("_w", "_n", "_d", "_file", "_pos", "_born", "_change_type", "_version", "_weight")
 
@@ -90,6 +90,7 @@ class Engine:
         self._views: dict[int, View] = {}
         self._rates: Rates | None = None
         self._scheduler = Scheduler(self)
+        self._named: dict[tuple[int, str], int] = {}  # what names stand for in the sessions that capture queries
         self._closed = False
         self._spark, self._own_spark, self._sessions = spark, False, None if spark is None else Sessions(spark)
         try:
@@ -328,9 +329,11 @@ class Engine:
         with self.writing() as lease:
             settings = pinned_settings(self.spark)
             captured = renamed(self.capture(query, settings), columns)
+            refuse_cycle(self, name, captured.plan)
             if strict:
                 require_incremental(eligibility(captured.plan), name)
-            forecaster = check_forecaster(forecast or Learned(), self.catalog.tables(), tables_of(captured.plan))
+            read = tables_read(self, inputs_of(captured.plan))
+            forecaster = check_forecaster(forecast or Learned(), self.catalog.tables(), read)
             options = {"strategy": strategy, "declared": declared.to_json(), "refresh": policy_to_json(policy),
                        "forecast": forecaster.to_dict()}  # fmt: skip
             if replace and (old := self._existing(name)) is not None:
@@ -389,18 +392,21 @@ class Engine:
         return DataFrame(dataset.ofRows(spark._jsparkSession, frame._jdf.queryExecution().logical()), spark)
 
     def _symbols(self, spark: SparkSession) -> dict[int, TableShape]:
-        """Give every table to Spark as an empty leaf whose column names say where they come from."""
+        """Give every table and view to Spark as an empty leaf whose column names say where they come from."""
         shapes: dict[int, TableShape] = {}
-        for record in self.catalog.tables():
-            schema = StructType.fromJson(json.loads(record.schema_json))
-            shapes[record.id] = TableShape(record.name, tuple(Field(f.name, f.dataType.simpleString()) for f in schema))
-            _leaf(spark, record, schema).createOrReplaceTempView(_quoted(record.name))
+        relations: list[Table | View] = [*self.tables(), *self.views()]
+        for relation in relations:
+            name, schema, number = relation.name, relation.schema, _number(relation)
+            shapes[number] = TableShape(name, tuple(Field(f.name, f.dataType.simpleString()) for f in schema))
+            if self._named.get((id(spark), name)) != number:
+                _leaf(spark, number, schema).createOrReplaceTempView(_quoted(name))
+                self._named[id(spark), name] = number
         return shapes
 
     def symbol(self, name: str) -> DataFrame:
-        """The symbolic DataFrame of one table, in the user's session."""
-        record = self.catalog.table(name)
-        return _leaf(self.spark, record, StructType.fromJson(json.loads(record.schema_json)))
+        """The symbolic DataFrame of one table or view, in the user's session."""
+        relation = self.view(name) if name in self.catalog.view_names() else self.table(name)
+        return _leaf(self.spark, _number(relation), relation.schema)
 
     def view(self, name: str) -> View:
         """An existing view."""
@@ -428,8 +434,9 @@ class Engine:
         self._views.pop(view_id, None)
 
     def refresh(self) -> list[Any]:
-        """Refresh every view; gives their reports."""
-        return [view.refresh() for view in self.views()]
+        """Refresh every view, each after those that it reads, all at one version of the tables; gives their reports."""
+        with self.writing():
+            return [view.refresh() for view in self.views()]
 
     def tick(self, *, next_look: float = 0.0) -> Tick:
         """Poll the landing directories of all tables, then refresh the views that are due; gives their reports.
@@ -513,9 +520,14 @@ def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _leaf(spark: SparkSession, record: TableRecord, schema: StructType) -> DataFrame:
+def _number(relation: Table | View) -> int:
+    """The number by which capture knows a relation: even for tables, odd for views."""
+    return 2 * relation.id + isinstance(relation, View)
+
+
+def _leaf(spark: SparkSession, number: int, schema: StructType) -> DataFrame:
     """An empty RDD-backed DataFrame: the optimizer folds other empty relations away, but not this one."""
-    marked = StructType([StructField(f"sw_{record.id}_{i}", f.dataType, True) for i, f in enumerate(schema)])
+    marked = StructType([StructField(f"sw_{number}_{i}", f.dataType, True) for i, f in enumerate(schema)])
     empty = spark.createDataFrame(spark.sparkContext.emptyRDD(), marked)
     return empty.toDF(*(f.name for f in schema))
 

@@ -44,6 +44,7 @@ CODES: Final[dict[str, str]] = {
     "QUERY_NOT_INCREMENTAL": "A strict view was asked for, and its query would be recomputed.",
     "COLUMNS_MISMATCH": "The column list does not fit the query.",
     "STATES_AT_STAKE": "Replacing the view would throw away states, and that was not agreed to.",
+    "VIEW_CYCLE": "The view would read itself.",
     "VIEW_IN_USE": "Another view still reads the view.",
     "SCHEDULE_INVALID": "The schedule could not be understood.",
     "SCHEDULE_EXISTS": "The view has a schedule already.",
@@ -51,7 +52,6 @@ CODES: Final[dict[str, str]] = {
     # SQL statements.
     "STATEMENT_INVALID": "The SQL statement could not be understood.",
     "STATEMENT_UNSUPPORTED": "The SQL statement is not one that the engine runs.",
-    "VERIFY_MISMATCH": "A view's result differs from a recompute at the same version.",
     # Settings and the engine.
     "BUDGET_INVALID": "The memory budget could not be understood.",
     "SETTING_INVALID": "A setting has an invalid value.",

@@ -20,6 +20,7 @@ from slackwater.algebra.printer import node_key
 from slackwater.algebra.serialize import to_json
 from slackwater.capture import Captured
 from slackwater.errors import ViewError
+from slackwater.execution.leaves import inputs_of, leaves, refuse_while_read, views_read
 from slackwater.execution.refresh import Refresher
 from slackwater.execution.reports import table_html
 from slackwater.execution.states import release
@@ -130,10 +131,10 @@ def _obstacle(old: View, new: View, key: str, present: frozenset[str], wanted: f
         return "the new view would not keep it"
     node = old.state_node(key)
     tables = {scan.table for scan in node.walk() if isinstance(scan, Scan)} if node is not None else set()
-    for name in sorted(tables):
-        catalog, owner = old.engine.catalog, f"t{old.engine.table(name).id}"
-        if catalog.segments_between(owner, old.version, catalog.version()):
-            return f"table {name} has changed since: refresh the view first"
+    catalog = old.engine.catalog
+    for name, read in leaves(old.engine, sorted(tables)).items():
+        if catalog.segments_between(read.owner, old.version, catalog.version()):
+            return f"{name} has changed since: refresh the view first"
     return ""
 
 
@@ -142,11 +143,14 @@ def replace_view(
     discard_states: bool,
 ) -> View:  # fmt: skip
     """Give a view another query, settings or options; its result is that of the new query when this returns."""
+    for below in views_read(engine, inputs_of(captured.plan)):
+        below.refresh()  # now, because a refresh after the plan was made would leave reused states behind
     new, replacement = plan_replacement(engine, old, captured, settings, options)
     if replacement.same_query:
         _update_options(old, new, options)
         old.replacement = replacement
         return old
+    refuse_while_read(old, "given another query")
     if replacement.lost and not discard_states:
         listed = "; ".join(f"{s.label[:80]} ({s.why})" for s in replacement.lost)
         raise ViewError(

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType, _parse_datatype_string
 
 from slackwater.algebra.expressions import quote
-from slackwater.algebra.nodes import Opaque, Rel, Scan
+from slackwater.algebra.nodes import Opaque, Rel
 from slackwater.algebra.ordering import breaks_ties
 from slackwater.algebra.printer import describe, node_key
 from slackwater.algebra.serialize import from_json
@@ -29,6 +29,7 @@ from slackwater.declared import Declared
 from slackwater.errors import ViewError
 from slackwater.execution import explaining, verifying
 from slackwater.execution.compaction import compact_result, compact_states, compact_tables
+from slackwater.execution.leaves import inputs_of, readers_of, refuse_while_read, tables_read, views_read
 from slackwater.execution.program import Program
 from slackwater.execution.refresh import Refresher
 from slackwater.execution.reports import Refresh, Report, Verification
@@ -92,9 +93,14 @@ class View:
         return f"View({self.name!r}, version={self.version})"
 
     @property
+    def inputs(self) -> tuple[str, ...]:
+        """The tables and views that the query reads."""
+        return inputs_of(self.plan)
+
+    @property
     def tables(self) -> tuple[str, ...]:
-        """The tables that the query reads."""
-        return tables_of(self.plan)
+        """The tables that the query reads, directly or through other views."""
+        return tables_read(self.engine, self.inputs)
 
     @property
     def schema(self) -> StructType:
@@ -125,8 +131,14 @@ class View:
         """Bring the result to the latest version, in one commit; `full` recomputes it."""
         self._check_alive()
         with self.engine.writing():
-            self.load_states()
-            return Refresher(self).refresh(full=full)
+            for below in views_read(self.engine, self.inputs):
+                below.refresh_alone()
+            return self.refresh_alone(full=full)
+
+    def refresh_alone(self, *, full: bool = False) -> Refresh:
+        """Bring the result to the latest version; the views that it reads are there already."""
+        self.load_states()
+        return Refresher(self).refresh(full=full)
 
     def result(self, version: int | None = None) -> DataFrame:
         """The last committed result, in the order that the query asks for; or the one at an earlier version."""
@@ -145,7 +157,12 @@ class View:
         segments = self.engine.catalog.segments_between(
             f"v{self.id}", since, self.engine.catalog.version(), per_version=True
         )
-        return change_feed(_ResultReader(self.engine.spark, self.engine.files, self.schema), segments)
+        return change_feed(self.result_reader(self.engine.spark), segments)
+
+    def relation(self) -> DataFrame:
+        """A symbolic, empty DataFrame that stands for the result in a view defined by DataFrames."""
+        self._check_alive()
+        return self.engine.symbol(self.name)
 
     def explain(self, *, sql: bool = True) -> Report:
         """The plan with the states kept and dropped, their bytes and reasons, and the next refresh's program as SQL."""
@@ -160,9 +177,16 @@ class View:
         return what_if(self, budget, forecast)
 
     def verify(self, *, examples: int = 10) -> Verification:
-        """Compare the result with a recompute at the same version; tells which rows differ."""
+        """Compare the result with a recompute at the same version; tells which rows differ.
+
+        The views that the query reads are compared first, and the first one that differs is what is told.
+        """
         self._check_alive()
         with active_session_kept():
+            for below in views_read(self.engine, self.inputs):
+                found = verifying.verify(below, examples)
+                if not found:
+                    return found
             return verifying.verify(self, examples)
 
     def history(self, limit: int | None = None) -> History:
@@ -218,9 +242,10 @@ class View:
             self.forecaster = forecaster
 
     def drop(self) -> None:
-        """Drop the view with its result and states."""
+        """Drop the view with its result and states; one that another view reads cannot be dropped."""
         self._check_alive()
         with self.engine.writing() as lease:
+            refuse_while_read(self, "dropped")
             with self.engine.catalog.commit("drop_view", self.name, {}, lease) as tx:
                 tx.drop_view(self.id)
             self.release_states()
@@ -233,7 +258,7 @@ class View:
         situation = watch(self)
         verdict = self.policy.judge(situation)
         return {"name": self.name, "version": self.version, "pending_rows": situation.pending_rows,
-                "tables": list(self.tables), "state_bytes": self.state_bytes(),
+                "tables": list(self.inputs), "state_bytes": self.state_bytes(),
                 "incremental": not isinstance(self.plan, Opaque), "policy": str(self.policy),
                 "due": verdict.due, "due_at": verdict.at, "due_reason": verdict.reason}  # fmt: skip
 
@@ -247,7 +272,11 @@ class View:
         """The result's rows under the plan's column names."""
         segments = self.engine.catalog.segments(f"v{self.id}", at=self.version if at is None else at)
         names = [f.name for f in self.plan.schema]
-        return _ResultReader(spark, self.engine.files, self.schema).bag(segments, names)
+        return self.result_reader(spark).bag(segments, names)
+
+    def result_reader(self, spark: SparkSession) -> _ResultReader:
+        """Reads the result's segments in a session."""
+        return _ResultReader(spark, self.engine.files, self.schema)
 
     def result_is_signed(self) -> bool:
         """Whether the result's segments hold deletes that have not been merged away yet."""
@@ -257,7 +286,7 @@ class View:
         """The result's segments as they are: rows added and, with weights, rows taken away."""
         segments = self.engine.catalog.segments(f"v{self.id}", at=self.version)
         names = [f.name for f in self.plan.schema]
-        return _ResultReader(spark, self.engine.files, self.schema).signed(segments, names)
+        return self.result_reader(spark).signed(segments, names)
 
     def row_estimates(self) -> dict[str, int]:
         """Roughly how many rows each state has, from its bytes."""
@@ -269,6 +298,10 @@ class View:
     def known_bytes(self) -> dict[str, int]:
         """The last measured bytes of each state, kept or dropped."""
         return dict(self._known_bytes)
+
+    def settled(self) -> int:
+        """The version up to which no view asks for single changes of this result any more."""
+        return min((reader.version for reader in readers_of(self) if reader.version), default=self.version)
 
     def state_bytes(self) -> int:
         """What this view's states occupy, as Spark's storage said when they were last changed."""
@@ -436,13 +469,6 @@ class History(list[dict[str, Any]]):
         return table_html(
             {name: [r[name] for r in self] for name in names} | {"seconds": [r["seconds"]["total"] for r in self]}
         )
-
-
-def tables_of(plan: Rel) -> tuple[str, ...]:
-    """The tables that a plan reads."""
-    if isinstance(plan, Opaque):
-        return plan.tables
-    return tuple(sorted({node.table for node in plan.walk() if isinstance(node, Scan)}))
 
 
 def _sort_column(name: str, descending: bool, nulls_first: bool) -> Any:

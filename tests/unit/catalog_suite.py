@@ -219,6 +219,20 @@ class CatalogSuite(WithCatalog):
         with refused("INVARIANT_BROKEN"), catalog.commit("refresh", "revenue") as tx:
             tx.update_view(view.id, version=1)
 
+    def test_a_view_takes_the_place_of_another_in_one_commit(self, catalog: Catalog) -> None:
+        old = add_view(catalog)
+        add_view(catalog, "other")
+        with refused("VIEW_EXISTS"), catalog.commit("refresh", "revenue") as tx:
+            tx.drop_view(old.id)
+            tx.add_view("Other", '{"sql": "SELECT 2"}', "{}", "{}", "{}")
+        assert catalog.view("revenue") == old
+        with catalog.commit("refresh", "revenue") as tx:
+            tx.drop_view(old.id)
+            new = tx.add_view("Revenue", '{"sql": "SELECT 2"}', "{}", "{}", "{}")
+        assert (catalog.view("Revenue"), catalog.view_names()) == (new, {"Revenue", "other"})
+        with catalog.commit("alter_view", "Revenue") as tx:
+            assert tx.update_view(new.id, query_json='{"sql": "SELECT 3"}').query_json == '{"sql": "SELECT 3"}'
+
     def test_a_dropped_view_says_so(self, catalog: Catalog) -> None:
         view = add_view(catalog)
         with catalog.commit("refresh", "revenue") as tx:

@@ -74,9 +74,12 @@ def _consolidated(view: View, state: State, spark: SparkSession, *, whole: bool)
 
 
 def compact_result(view: View) -> None:
-    """Fold a result's segments into one when they are many."""
+    """Fold a result's segments into one when they are many, up to the version that every view has read."""
     engine, owner = view.engine, f"v{view.id}"
-    segments = engine.catalog.segments(owner)
+    if len(engine.catalog.segments(owner)) <= RESULT_SEGMENTS:
+        return
+    settled = view.settled()
+    segments = engine.catalog.segments(owner, at=settled)
     if len(segments) <= RESULT_SEGMENTS:
         return
     small = merge_small(engine.files, segments)
@@ -88,7 +91,7 @@ def compact_result(view: View) -> None:
     first = min(segments, key=lambda s: s.first_version)
     rest = [s for s in segments if s.first_version > first.last_version]
     if sum(s.row_count for s in rest) > GROWN * first.row_count or len(rest) < 2:
-        frame = view.result_frame(spark).toDF(*(f"c{i}" for i in range(len(view.columns))))
+        frame = view.result_frame(spark, settled).toDF(*(f"c{i}" for i in range(len(view.columns))))
         made = [engine.files.segment(1, engine.files.write(frame.coalesce(_files_for(segments)), owner))]
         _commit_merge(engine, owner, segments, made, view.name)
     else:

@@ -9,6 +9,7 @@ from slackwater.algebra.printer import node_key
 from slackwater.delta.aggregate import keeps_partials
 from slackwater.delta.environment import Change
 from slackwater.delta.ways import Operator, ways
+from slackwater.execution.leaves import leaves
 from slackwater.execution.program import INCREMENTAL, INITIAL, compile_program
 from slackwater.planning.choices import Choice
 from slackwater.settings import show_bytes
@@ -63,12 +64,12 @@ def program_sql(view: View) -> str:
     if isinstance(view.plan, Opaque) or view.wanted - view.kept or _lacks_partials(view):
         return compile_program(view.plan, INITIAL, {}, {}, view.wanted, {}).as_sql()
     changes = {}
-    for name in view.tables:
-        table = view.engine.table(name)
+    read = leaves(view.engine, view.inputs)
+    for name, table in read.items():
         if not table.complete:
             changes[name] = Change(max(1, table.count() // 100), 0, table.count())
     weights = {key: key in view.states and view.states[key].weighted for key in view.kept}
-    sizes = {name: view.engine.table(name).count() for name in view.tables}
+    sizes = {name: table.count() for name, table in read.items()}
     program = compile_program(view.plan, INCREMENTAL, changes, weights, view.kept, view.row_estimates(), sizes,
                               signed_result=view.result_is_signed())  # fmt: skip
     return program.as_sql()

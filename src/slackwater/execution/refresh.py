@@ -7,12 +7,11 @@ import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from slackwater.algebra.nodes import Aggregate, Filter, Opaque, Project, Rel, Scan
 from slackwater.algebra.printer import describe, node_key
@@ -22,8 +21,8 @@ from slackwater.capture.noise import quiet
 from slackwater.delta.aggregate import keeps_partials
 from slackwater.delta.environment import Change
 from slackwater.errors import SlackwaterError, ViewError
+from slackwater.execution.leaves import leaves
 from slackwater.execution.program import INCREMENTAL, INITIAL, RECOMPUTE, Program, compile_program
-from slackwater.execution.render import WEIGHT
 from slackwater.execution.reports import Refresh
 from slackwater.execution.runner import Bindings, Outcome, run
 from slackwater.execution.sampling import kept_shares
@@ -51,6 +50,9 @@ if TYPE_CHECKING:
 SMALL_DELTA = 300_000
 """Up to so many changed rows, one partition a shuffle is the fastest."""
 
+VIEW_SHARE = 0.01
+"""Of another view that a query reads, this share of the rows is expected to change."""
+
 LARGE_DELTA = 0.5
 """Where the changed rows are more than this share of all rows, a recompute is cheaper."""
 
@@ -76,9 +78,8 @@ class Timer:
 
 @dataclass(slots=True)
 class TableState:
-    """A table between the two versions of a refresh."""
+    """A table, or the result of a view that is read, between the two versions of a refresh."""
 
-    id: int
     complete: bool
     rows: int
     key: tuple[int, ...]
@@ -102,19 +103,19 @@ class Refresher:
         self.timer = Timer()
         self.before = view.version
         self.upto = self.engine.catalog.version()
-        self.tables = {name: self._table(name) for name in view.tables}
         self.prices: Prices | None = None
         self.planned: StatePlan | None = None
         self.outlook: Outlook | None = None
+        self.leaves = leaves(self.engine, view.inputs)
+        self.tables = {name: self._table(name) for name in view.inputs}
 
     def _table(self, name: str) -> TableState:
-        table = self.engine.table(name)
-        owner = f"t{table.id}"
+        table = self.leaves[name]
         delta: tuple[SegmentRecord, ...] = ()
         if self.before:
-            delta = self.engine.catalog.segments_between(owner, self.before, self.upto)
+            delta = self.engine.catalog.segments_between(table.owner, self.before, self.upto)
         names = [f.name for f in table.schema]
-        return TableState(table.id, table.complete, table.count(), tuple(names.index(k) for k in table.key), delta)
+        return TableState(table.complete, table.count(), tuple(names.index(k) for k in table.key), delta)
 
     @property
     def changes(self) -> dict[str, Change]:
@@ -288,8 +289,14 @@ class Refresher:
         """The next delta, by the view's forecast; for a table that may bring something, a row at least."""
         if self.outlook is None:
             self.outlook = look_ahead(self.view, self.engine.now(), present={t: s.rows for t, s in self.tables.items()})
-        coming = {t.table: t for t in self.outlook.forecast.tables if t.high > 0 and not self.tables[t.table].complete}
-        return {name: Expected(max(t.rows, 1.0), t.deletes) for name, t in coming.items()}
+        said = {t.table: t for t in self.outlook.forecast.tables}
+        found = {}
+        for name, state in self.tables.items():
+            if name not in said:  # another view: its changes follow those of the tables
+                found[name] = Expected(max(VIEW_SHARE * state.rows, 1.0), 0.5)
+            elif said[name].high > 0 and not state.complete:
+                found[name] = Expected(max(said[name].rows, 1.0), said[name].deletes)
+        return found
 
     def _predicted(self, mode: str) -> float:
         """What this refresh should take, the states that it builds included."""
@@ -312,21 +319,11 @@ class Refresher:
 
     def _frame(self, name: str, at: str, spark: SparkSession) -> DataFrame:
         """A table as of the old version, the new one, or the changes between; by its own names where `at` is empty."""
-        table, state = self.engine.table(name), self.tables[name]
-        reader = table.reader(spark)
-        owner = f"t{state.id}"
+        table = self.leaves[name]
         if at == "delta":
-            return self._delta(reader, state)
-        version = self.before if at == "old" else self.upto
-        frame = reader.snapshot(self.engine.catalog.segments(owner, at=version))
+            return table.delta(spark, self.tables[name].delta, self.before)
+        frame = table.snapshot(spark, self.before if at == "old" else self.upto)
         return frame if at else frame.toDF(*(f.name for f in table.schema))
-
-    def _delta(self, reader: Any, state: TableState) -> DataFrame:
-        inserted: DataFrame = reader.inserted(state.delta)
-        if not any(s.sign < 0 for s in state.delta):
-            return inserted
-        deleted = reader.deleted(state.delta, self.before).withColumn(WEIGHT, F.lit(-1))
-        return inserted.withColumn(WEIGHT, F.lit(1)).unionAll(deleted)
 
     # --- the commit ------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from slackwater.algebra.aggregates import is_float
 from slackwater.algebra.nodes import Field, Opaque
 from slackwater.errors import ViewError
+from slackwater.execution.leaves import leaves
 from slackwater.execution.program import INITIAL, compile_program
 from slackwater.execution.render import WEIGHT, consolidated, render, table_view
 from slackwater.execution.reports import Verification
@@ -33,9 +34,8 @@ def recompute(view: View) -> DataFrame:
     """
     spark = view.engine.sessions.get("batch", view.settings)
     by_text = view.sql is not None and (isinstance(view.plan, Opaque) or not view.ordered)
-    for name in view.tables:
-        table = view.engine.table(name)
-        rows = table.reader(spark).snapshot(view.engine.catalog.segments(f"t{table.id}", at=view.version))
+    for name, table in leaves(view.engine, view.inputs).items():
+        rows = table.snapshot(spark, view.version)
         if by_text:
             rows.toDF(*(f.name for f in table.schema)).createOrReplaceTempView("`" + name.replace("`", "``") + "`")
         else:

@@ -180,6 +180,11 @@ class Catalog:
         """List the views, in the order they were made."""
         return self._all(ViewRecord, rows.live(schema.views))
 
+    def view_names(self) -> frozenset[str]:
+        """Give the names of the views, without their plans."""
+        with self.database.read() as connection:
+            return frozenset(connection.scalars(select(schema.views.c.name).filter_by(dropped_version=None)))
+
     def view(self, name: str) -> ViewRecord:
         """Find a view by its exact name."""
         with self.database.read() as connection:
