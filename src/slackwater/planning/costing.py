@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 
 from slackwater.algebra.aggregates import Combine
 from slackwater.algebra.joins import KeyedJoin, MatchJoin, OuterJoin
-from slackwater.algebra.nodes import Aggregate, Join, Linearity, Opaque, Project, Rel, Scan, TopK
+from slackwater.algebra.nodes import Aggregate, Filter, Join, Linearity, Opaque, Project, Rel, Scan, TopK
 from slackwater.algebra.printer import describe
 from slackwater.delta.aggregate import keeps_partials
 from slackwater.delta.rules import repeatable
@@ -115,10 +115,14 @@ class Pricing:
 
 
 def worth_a_state(node: Rel) -> bool:
-    """Whether a copy could be cheaper to read than the table's own files: a bare scan never is."""
-    while isinstance(node, Project):
+    """Whether a copy could be cheaper to read than the table's own files: a scan that only refuses NULLs never is."""
+    while isinstance(node, Project) or (isinstance(node, Filter) and _refuses_nulls(node)):
         node = node.child
     return not isinstance(node, Scan | Opaque)
+
+
+def _refuses_nulls(node: Filter) -> bool:
+    return all(c.op == "is_not_null" for c in node.predicate.conjuncts())
 
 
 def _asked(ways: Ways, pricing: Pricing, node: Rel) -> Ways:
