@@ -123,6 +123,7 @@ def test_what_is_read_cannot_be_taken_away(graph: sw.Engine) -> None:
     graph.drop_table("orders")
 
 
+@pytest.mark.slow
 def test_frames_and_recomputed_queries_read_views_too(graph: sw.Engine) -> None:
     totals = graph.view("totals")
     frame = graph.create_view("frame", totals.relation().where("total > 790"))
@@ -148,6 +149,7 @@ def test_a_first_result_brings_those_below_along(graph: sw.Engine) -> None:
     assert rows(above) == [(9,)]
 
 
+@pytest.mark.slow
 def test_replacing_over_a_view_that_has_not_caught_up(graph: sw.Engine) -> None:
     graph.view("best").drop()
     graph.table("orders").insert([(100, "a", 10_000)])
@@ -163,6 +165,7 @@ def test_replacing_over_a_view_that_has_not_caught_up(graph: sw.Engine) -> None:
     settle(view, "incremental")
 
 
+@pytest.mark.slow
 def test_a_graph_survives_a_restart(graph: sw.Engine, spark: SparkSession) -> None:
     graph.close()
     with sw.Engine(graph.path, spark=spark) as again:
