@@ -184,3 +184,14 @@ def test_the_first_load_says_nothing_about_what_follows() -> None:
     said = sw.learned().expect(TableArrivals("t", 6_001_900, changes=changes), Trigger(START + 39.5 * 60, 60.0))
     assert said.rows == pytest.approx(50.0, rel=0.1)
     assert said.high < 1000
+
+
+def test_a_refresh_that_cannot_wait_makes_do_with_what_is_known() -> None:
+    arrivals, now = by_hour(8)
+    hurried = sw.learned().expect(arrivals, Trigger(now, HOUR, given=True, compares=False))
+    assert "next time" in hurried.reason
+    assert not hurried.detail
+    learned = sw.learned().expect(arrivals, Trigger(now, HOUR, given=True))
+    later = replace(arrivals, remembered=learned.detail)
+    again = sw.learned().expect(later, Trigger(now + 3 * DAY, HOUR, given=True, compares=False))
+    assert again.detail == learned.detail, "the last winner serves, however long ago it won"

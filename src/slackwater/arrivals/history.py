@@ -100,11 +100,15 @@ class TableArrivals:
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """When a forecast is made and how far it looks; `given` where the caller said how far."""
+    """When a forecast is made and how far it looks; `given` where the caller said how far.
+
+    `compares` is false where there is no time now to compare models: what is known serves until there is.
+    """
 
     now: float
     horizon: float
     given: bool = False
+    compares: bool = True
 
 
 def usual_gap(times: Sequence[float]) -> float | None:

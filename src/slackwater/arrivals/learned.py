@@ -38,7 +38,12 @@ class Learned:
             said = naive(arrivals, trigger)
             count = len(arrivals.deltas(trigger.now)) or len(arrivals.after_load)
             return replace(said, kind=self.kind, reason=f"too little history ({count} so far): {said.reason}")
-        winner = self._remembered(arrivals, past, trigger.now) or contest(past, trigger.now, len(arrivals.changes))
+        winner = self._remembered(arrivals, past, trigger.now)
+        if winner is None and trigger.compares:
+            winner = contest(past, trigger.now, len(arrivals.changes))
+        if winner is None and (winner := self._outdated(arrivals, past)) is None:
+            said = naive(arrivals, trigger)
+            return replace(said, kind=self.kind, reason=f"models are compared next time: {said.reason}")
         rows = next_rows(BY_NAME[winner.model], past, winner.parameters)
         if not math.isfinite(rows):
             return replace(naive(arrivals, trigger), kind=self.kind, reason=f"{winner.model} gives no number")
@@ -49,11 +54,17 @@ class Learned:
                              winner.to_dict())  # fmt: skip
 
     def _remembered(self, arrivals: TableArrivals, past: Past, now: float) -> Winner | None:
-        winner = Winner.from_dict(arrivals.remembered)
-        if winner is None or winner.by != past.by or not past.allows(BY_NAME[winner.model]):
+        winner = self._outdated(arrivals, past)
+        if winner is None:
             return None
         grown = len(arrivals.changes) >= AGAIN_GROWN * winner.changes
         return None if grown or not 0 <= now - winner.at < AGAIN_SECONDS else winner
+
+    def _outdated(self, arrivals: TableArrivals, past: Past) -> Winner | None:
+        """The last winner, however long ago that was."""
+        winner = Winner.from_dict(arrivals.remembered)
+        usable = winner is not None and winner.by == past.by and past.allows(BY_NAME[winner.model])
+        return winner if usable else None
 
     def measured(self, table: str) -> None:
         return None

@@ -101,6 +101,9 @@ def look_ahead(
     found, notes, records = [], [], []
     for arrivals in tables:
         own = _own(view.forecaster, arrivals, trigger)
+        if taking and own.detail.get("at") == now:
+            # Comparing models takes a good part of a second: a refresh waits for one table's, not for all.
+            trigger = replace(trigger, compares=False)
         past = reading.settled(arrivals.table, came)
         used, judged = own, scoring.standing(past, view.forecaster.kind)
         detail: dict[str, Any] = {scoring.OWN_KIND: view.forecaster.kind, scoring.REMEMBERED: dict(own.detail)}
