@@ -32,6 +32,8 @@ class AggregateReader:
         """The aggregate, under a projection where its output is more than keys and calls."""
         outputs = tree.nested_list("aggregateExpressions")
         functions = [part for out in outputs for part in out.walk() if part.name == "AggregateExpression"]
+        outside = [part for out in outputs for part in _outside_functions(out)]
+        self._with_scalars(child, outside)  # read now, so that outputs can name them; joined above the aggregate
         child = self._with_scalars(child, functions + tree.nested_list("groupingExpressions"))
         groups = self._groups(tree)
         by_text = {g.expr.text: col(g.name, g.expr.dtype) for g in groups}
@@ -51,7 +53,6 @@ class AggregateReader:
 
         items, ids = self._plan.items(outputs, answer)
         aggregate: n.Rel = n.Aggregate(child, groups, tuple(self._calls.values()))
-        outside = [part for out in outputs for part in _outside_functions(out)]
         return n.Project(self._with_scalars(aggregate, outside), tuple(items)), ids
 
     def _groups(self, tree: Tree) -> tuple[n.Item, ...]:
