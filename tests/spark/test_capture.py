@@ -69,6 +69,8 @@ FROM t GROUP BY a""",
     "aggregates_with_ties": """SELECT a, max_by(b, m) AS x, collect_list(s) AS l, listagg(s, ',') AS t,
 mode(b, true) AS o, percentile_disc(0.5) WITHIN GROUP (ORDER BY m DESC) AS p FROM t GROUP BY a""",
     "exists": "SELECT a FROM t WHERE EXISTS (SELECT 1 FROM u WHERE k > 3)",
+    "scalars": """SELECT a, sum(b) AS x, (SELECT max(v) FROM u) AS y FROM t GROUP BY a
+HAVING sum(b) > (SELECT k FROM u WHERE v = 'x') OR sum(b) < (SELECT min(k) FROM u HAVING count(*) > 1)""",
     "top_k_in_a_subquery": "SELECT a, v FROM t JOIN (SELECT k, v FROM u ORDER BY v DESC LIMIT 3 OFFSET 1) x ON a = k",
     "window_frames": """SELECT a, last_value(b) OVER (PARTITION BY s ORDER BY m) AS l,
 first_value(b) OVER (PARTITION BY s ORDER BY m) AS f, sum(b) OVER (PARTITION BY s ORDER BY m) AS r,
