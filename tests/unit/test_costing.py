@@ -8,6 +8,7 @@ import pytest
 
 from slackwater.algebra.aggregates import AggCall
 from slackwater.algebra.expressions import call, col, lit
+from slackwater.algebra.generate import Values
 from slackwater.algebra.nodes import Aggregate, Field, Filter, Item, Join, Rel, Scan, TopK
 from slackwater.algebra.printer import node_key
 from slackwater.delta.environment import Change
@@ -202,3 +203,11 @@ def test_predictions_learn_from_errors_but_not_wildly() -> None:
     assert once["incremental"] < twice["incremental"] < 2.0
     assert learned({}, "incremental", 1.0, 1e9)["incremental"] <= 10
     assert learned({}, "incremental", 0.0, 1.0) == {}
+
+
+def test_constant_rows_never_change() -> None:
+    constants = Values((Field("v", "bigint"),), ((lit(1, dtype="bigint"),),))
+    plan = joined(LINES, constants, "l_order", "v")
+    cards = cardinalities(lineitem=60_000)
+    assert not cards.of(constants).touched
+    assert Pricing(cards, RATES, AtHand()).root(plan, by_delta=True).price(frozenset()) > 0

@@ -102,9 +102,11 @@ class Cardinalities:
         if isinstance(node, Scan):
             coming = self.expected.get(node.table, Expected(0.0))
             return self._leaf(node, Rows(self._table(node), max(coming.rows, 0.0), coming.deletes))
-        if isinstance(node, Opaque) or not node.children:
-            total = sum(self.table_rows.get(t, 0) for t in getattr(node, "tables", ()))
+        if isinstance(node, Opaque):
+            total = sum(self.table_rows.get(t, 0) for t in node.tables)
             return self._leaf(node, Rows(max(float(total), 1.0), 1.0 if self.expected else 0.0))
+        if not node.children:  # constant rows
+            return self._leaf(node, Rows(1.0))
         if isinstance(node, Join):
             return self._join(node)
         below = [self._both(child) for child in node.children]
