@@ -271,15 +271,18 @@ class Refresher:
         states = frozenset[str]() if mode == RECOMPUTE else frozenset(view.states)
         expected = self.expected()
         at_hand = AtHand(states, mode != INCREMENTAL, view.known_bytes())
-        if view.strategy == "auto" and self.engine.state_bytes(without=view.id):
-            own = next_stairs(self.facts(), expected, at_hand, self.engine.budget)
-            if own is not None:
-                make_room(self, own)
-        budget = self._budget()
-        sizes = tuple(sorted((t, round(2 * math.log2(1 + e.rows)), round(4 * e.deletes)) for t, e in expected.items()))
-        return view.planned_states((mode, states, budget, sizes), lambda: plan_next(
-            self.facts(), view.strategy, budget, expected, at_hand
-        ))  # fmt: skip
+        coming = tuple(sorted((t, _about(e.rows), round(4 * e.deletes)) for t, e in expected.items()))
+
+        def plan() -> StatePlan:
+            if view.strategy == "auto" and self.engine.state_bytes(without=view.id):
+                own = next_stairs(self.facts(), expected, at_hand, self.engine.budget)
+                if own is not None:
+                    make_room(self, own)
+            return plan_next(self.facts(), view.strategy, self._budget(), expected, at_hand)
+
+        # A plan that fits stays good while what is free and what is expected stay about the same.
+        planned = view.planned_states((mode, states, _about(self._budget()), coming), plan)
+        return planned if planned.size <= self._budget() else plan()
 
     def _budget(self) -> int:
         """What this view's states may occupy beside those of the others."""
@@ -378,6 +381,11 @@ class Refresher:
         touched = {node_key(n) for n in self.view.plan.walk()
                    if any(isinstance(x, Scan) and x.table in changed for x in n.walk())}  # fmt: skip
         return {key: state for key, state in self.view.states.items() if key not in touched}
+
+
+def _about(number: float) -> int:
+    """The same for numbers that differ little."""
+    return round(2 * math.log2(1 + number))
 
 
 def _with_seconds(report: Refresh, seconds: Mapping[str, float]) -> Refresh:
