@@ -48,17 +48,35 @@ def bench() -> None:
 
 @bench.command(epilog=EXIT_CODES)
 @click.option("--sf", type=click.FloatRange(0.001), default=1.0, show_default=True, help="The scale factor.")
-@click.option("--queries", metavar="1,3,5", default="", help="Which queries; all of the benchmark's by default.")
+@click.option("--queries", metavar="1,3,5", default="", help="Which queries; the 11 flat ones by default.")
+@click.option("--all", "everything", is_flag=True, help="All 22 queries.")
 @click.option("--repeats", type=click.IntRange(1), default=3, show_default=True, help="Runs for each median.")
 @click.option("--output", "place", type=click.Path(file_okay=False, path_type=Path), help="Where reports are written.")
 @JSON
-def tpch(sf: float, queries: str, repeats: int, place: Path | None, json_only: bool) -> None:
+def tpch(sf: float, queries: str, everything: bool, repeats: int, place: Path | None, json_only: bool) -> None:
     """Run TPC-H: rows that are held back arrive in small deltas."""
     chosen = _numbers(queries)
+    if chosen and everything:
+        raise click.UsageError("give either --all or --queries")
     with Output(json_only) as output, reported(output):
         from slackwater.bench.tpch import command
 
-        output.document(command(sf=sf, queries=chosen, repeats=repeats, output=place, json_only=json_only))
+        document = command(sf=sf, queries=chosen, repeats=repeats, output=place, json_only=json_only,
+                           all_queries=everything)  # fmt: skip
+        output.document(document)
+
+
+@bench.command(epilog=EXIT_CODES)
+@JSON
+def coverage(json_only: bool) -> None:
+    """Tell how each operator of TPC-H's 22 queries is refreshed, and why. Needs no data."""
+    with Output(json_only) as output, reported(output):
+        from slackwater.bench.coverage import command
+
+        with output.working("checking 22 queries"):
+            document, page = command()
+        output.document(document)
+        output.line(page)
 
 
 @bench.command(epilog=EXIT_CODES)

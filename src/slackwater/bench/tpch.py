@@ -1,4 +1,4 @@
-"""`slackwater bench tpch`: refresh against recompute for the 11 flat queries of TPC-H, all in one run.
+"""`slackwater bench tpch`: refresh against recompute for the 11 flat queries of TPC-H, or all 22, in one run.
 
 For each query: the initial run, the plain query, and after each delta the refresh and a plain Spark recompute of the
 same query over the same tables (adaptive execution on, Parquet files, as a user would run it). The plain query and the
@@ -21,6 +21,7 @@ from typing import Any
 from rich.console import Console
 
 from slackwater.bench.tpch_data import HELD_BACK, KEYS, Slices, generate, insert_slice, load
+from slackwater.bench.tpch_more_queries import ALL_QUERIES
 from slackwater.bench.tpch_queries import QUERIES
 from slackwater.bench.tpch_report import print_table, save_chart
 from slackwater.cli_session import start_muted
@@ -94,7 +95,7 @@ class TpchBench:
             rows = table.reader(spark).snapshot(self.engine.catalog.segments(f"t{table.id}"))
             rows.toDF(*table.schema.names).createOrReplaceTempView(name)
         started = time.perf_counter()
-        spark.sql(QUERIES[query]).collect()
+        spark.sql(ALL_QUERIES[query]).collect()
         return time.perf_counter() - started
 
     def _initial(self) -> None:
@@ -104,7 +105,7 @@ class TpchBench:
                 plain = self.recompute(query)
                 if query in self.views:
                     self.views[query].drop()
-                self.views[query] = self.engine.create_view(f"q{query}", QUERIES[query])
+                self.views[query] = self.engine.create_view(f"q{query}", ALL_QUERIES[query])
                 initial = self.views[query].history()[0]["seconds"]["total"]
                 if turn:
                     self.results[query].plain.append(plain)
@@ -159,11 +160,11 @@ def summary(results: dict[int, Measured]) -> dict[str, float]:
 
 def command(
     sf: float = 1.0, queries: Sequence[int] | None = None, repeats: int = 3, output: str | Path | None = None,
-    json_only: bool = False,
+    json_only: bool = False, all_queries: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
     """Run the benchmark, print the table, save JSON and a picture beside it; gives the figures."""
     console = Console(stderr=True, quiet=json_only)
-    chosen = list(queries or QUERIES)
+    chosen = list(queries or (ALL_QUERIES if all_queries else QUERIES))
     target = Path(output or "bench-results")
     target.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix="slackwater-bench-"))
