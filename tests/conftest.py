@@ -33,7 +33,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .master("local[2]")
         .config("spark.driver.memory", "2g")
         .config(
-            "spark.driver.extraJavaOptions", f"-XX:+UseParallelGC -XX:TieredStopAtLevel=1 -Dderby.system.home={scratch}"
+            "spark.driver.extraJavaOptions",
+            f"-XX:+UseParallelGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -Dderby.system.home={scratch}",
         )
         .config("spark.local.dir", str(scratch / "local"))
         .config("spark.log.level", "ERROR")
