@@ -170,7 +170,9 @@ class _Story:
             seconds = view.history(limit=1)[0]["seconds"]["total"]
             rows.append((name, f"TPC-H {VIEWS[name]}", f"{seconds:.2f}", show_bytes(view.state_bytes())))
         self.output.table(("view", "query", "#first result, s", "#states"), rows)
-        self.output.line("   Which states, is chosen by cost for what is forecast to arrive next, within the budget:")
+        self.output.line(
+            "   Which states: those that will be read again if what is forecast arrives, within the budget:"
+        )
         states = ((v.name, c.label[:60], show_bytes(v.known_bytes().get(c.key, c.size)), f"{1000 * c.saves:,.0f}")
                   for v in self.engine.views() for c in v.choices if c.keep)  # fmt: skip
         self.output.table(("view", "kept", "#bytes", "#should save, ms"), states)

@@ -32,7 +32,7 @@ from slackwater.ddl_running import Outcome, run_statement
 from slackwater.declared import Declared, renamed
 from slackwater.eligibility import Eligibility, eligibility, refused, require_incremental
 from slackwater.errors import QueryRefused, SlackwaterError, TableError, ViewError
-from slackwater.execution.calibration import CALIBRATED_FROM, calibrate, cluster_of
+from slackwater.execution.calibration import calibrate, cluster_of
 from slackwater.execution.leaves import inputs_of, refuse_cycle, tables_read
 from slackwater.execution.sessions import Sessions, active_session_kept, start_spark
 from slackwater.planning.rates import Rates
@@ -158,10 +158,10 @@ class Engine:
 
     @property
     def rates(self) -> Rates:
-        """What work costs on this Spark: as it was measured here, else the built-in numbers."""
+        """What work costs on this Spark: as `calibrate` measured it on this cluster, else the built-in numbers."""
         if self._rates is None:
-            found = self.catalog.fact("rates")
-            self._rates = _stored_rates(found)
+            found = _stored_rates(self.catalog.fact("rates"))
+            self._rates = found if found.cluster == cluster_of(self.spark) else Rates()
         return self._rates
 
     def calibrate(self) -> Rates:
@@ -170,12 +170,6 @@ class Engine:
             self._rates = calibrate(self.sessions.get("delta", {}), self.path)
             self.catalog.set_fact("rates", json.dumps(self._rates.to_dict()), lease)
         return self._rates
-
-    def ensure_rates(self, rows: int) -> Rates:
-        """The rates to plan with: measured first, if there are rows enough to care and this cluster is a new one."""
-        if rows >= CALIBRATED_FROM and self.rates.cluster != cluster_of(self.spark):
-            return self.calibrate()
-        return self.rates
 
     @property
     def sessions(self) -> Sessions:
@@ -300,7 +294,8 @@ class Engine:
         Args:
             name: the view's name; tables and views share one namespace.
             query: SQL text, a DataFrame made from `Table.relation()`, or a function from the tables' relations to one.
-            strategy: "auto" keeps the states that pay, within the budget; "rebatch" keeps none and recomputes;
+            strategy: "auto" keeps states by plain rules within the budget; "planned" those that pay by an exact search
+                over estimated costs; "rebatch" keeps none and recomputes;
                 "incremental" keeps all that fits and recomputes only if it must; "recycler" keeps as a cache would.
             refresh: when `tick` and `run` refresh it, such as `every("60s") | rows(10_000)`, or that as text; on
                 request only by default.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -52,7 +53,7 @@ def labels(view: sw.View) -> str:
 
 
 def test_the_forecast_decides_what_is_kept(shop: sw.Engine) -> None:
-    view = shop.create_view("totals", QUERY, forecast=sw.fixed({"lines": 5}))
+    view = shop.create_view("totals", QUERY, strategy="planned", forecast=sw.fixed({"lines": 5}))
     assert "lines" not in labels(view)
     assert "Aggregate" in labels(view)
     met = {label for label in view.states_by_label() if "Aggregate" not in label}
@@ -74,7 +75,7 @@ def test_the_forecast_decides_what_is_kept(shop: sw.Engine) -> None:
 
 
 def test_what_was_not_foreseen_is_right_all_the_same(shop: sw.Engine) -> None:
-    view = shop.create_view("totals", QUERY, forecast=sw.fixed({"lines": 5}))
+    view = shop.create_view("totals", QUERY, strategy="planned", forecast=sw.fixed({"lines": 5}))
     add_customers(shop, 3)
     shop.table("lines").delete([(1, 1)])
     view.refresh()
@@ -118,11 +119,13 @@ def test_states_never_exceed_the_budget(shop: sw.Engine) -> None:
 
 
 def test_memory_moves_to_the_view_that_it_saves_most(shop: sw.Engine) -> None:
-    first = shop.create_view("first", QUERY, forecast=sw.fixed({"lines": 5}))
+    first = shop.create_view("first", QUERY, strategy="planned", forecast=sw.fixed({"lines": 5}))
     full = first.state_bytes()
     assert full > 0
     shop.budget = full
-    second = shop.create_view("second", QUERY.replace("l.price > 10", "l.price > 11"), forecast=sw.fixed({"lines": 5}))
+    second = shop.create_view(
+        "second", QUERY.replace("l.price > 10", "l.price > 11"), strategy="planned", forecast=sw.fixed({"lines": 5})
+    )
     assert first.state_bytes() + second.state_bytes() <= full
     for view in (first, second):
         add_lines(shop, 200)
@@ -144,7 +147,7 @@ def test_states_that_spark_has_lost_are_made_again(shop: sw.Engine) -> None:
 
 
 def test_what_if_answers_without_running(shop: sw.Engine, tmp_path: Path) -> None:
-    view = shop.create_view("totals", QUERY, forecast=sw.fixed({"lines": 5}))
+    view = shop.create_view("totals", QUERY, strategy="planned", forecast=sw.fixed({"lines": 5}))
     before = shop.catalog.version()
     nothing, plenty = view.what_if(budget=0), view.what_if(budget="1GB")
     assert not any(c.keep for c in nothing.choices)
@@ -167,7 +170,7 @@ def test_what_if_answers_without_running(shop: sw.Engine, tmp_path: Path) -> Non
 
 
 def test_reasons_and_predictions_are_on_record(shop: sw.Engine) -> None:
-    view = shop.create_view("totals", QUERY, forecast=sw.fixed({"lines": 5}))
+    view = shop.create_view("totals", QUERY, strategy="planned", forecast=sw.fixed({"lines": 5}))
     add_lines(shop, 400)
     report = view.refresh()
     assert report.predicted_seconds > 0
@@ -185,7 +188,10 @@ def test_calibration_is_remembered_for_the_cluster(shop: sw.Engine) -> None:
     assert all(value > 0 for name, value in rates.to_dict().items() if name != "cluster")
     shop._rates = None
     assert shop.rates == rates
-    assert shop.ensure_rates(10**9) == rates, "the same cluster is not measured twice"
+    with shop.writing() as lease:
+        shop.catalog.set_fact("rates", json.dumps({**rates.to_dict(), "cluster": "another one"}), lease)
+    shop._rates = None
+    assert shop.rates == Rates(), "numbers of another cluster are not used"
     with shop.writing() as lease:
         shop.catalog.set_fact("rates", "no numbers at all", lease)
     shop._rates = None

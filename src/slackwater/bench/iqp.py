@@ -54,7 +54,7 @@ class Way:
 
     query: int
     label: str
-    strategy: str = "auto"
+    strategy: str = "planned"
     forecast: Mapping[str, float] | None = None
     budget: int | None = None
 
@@ -142,7 +142,7 @@ def expected(engine: Engine, share: float, tables: Sequence[str] = HELD_BACK) ->
 
 def late_data(experiment: Experiment, queries: Sequence[int]) -> list[Run]:
     """Figure 3: 90%, then 9%, 0.9% and 0.1%, under the strategies."""
-    ways = [Way(q, s, s) for q in queries for s in ("rebatch", "auto", "incremental")]
+    ways = [Way(q, s, s) for q in queries for s in ("rebatch", "auto", "planned", "incremental")]
     experiment.add(ways)
     for label, share in (("9%", 0.09), ("0.9%", 0.009), ("0.1%", 0.001)):
         experiment.delta(label, share)
@@ -183,7 +183,7 @@ def budgets(experiment: Experiment, queries: Sequence[int]) -> list[Run]:
         full.drop()
         for share in BUDGETS:
             size = int(share * wanted)
-            ways.append(Way(query, f"auto {share:.0%}", "auto", told, size))
+            ways.append(Way(query, f"planned {share:.0%}", "planned", told, size))
             ways.append(Way(query, f"recycler {share:.0%}", "recycler", told, size))
     experiment.add(ways)
     return _repeated(experiment, "1%", 0.01)
@@ -191,7 +191,7 @@ def budgets(experiment: Experiment, queries: Sequence[int]) -> list[Run]:
 
 def deletes(experiment: Experiment, queries: Sequence[int]) -> list[Run]:
     """Figure 9: a delta of 1% of which a growing share are deletes."""
-    experiment.add([Way(q, s, s) for q in queries for s in ("rebatch", "auto")])
+    experiment.add([Way(q, s, s) for q in queries for s in ("rebatch", "auto", "planned")])
     for _ in range(WARM_UPS):
         experiment.delta("warm-up", 0.01, deletes=0.5, counted=False)
     for share in DELETES:

@@ -23,9 +23,6 @@ ROWS = 1_000_000
 SMALL = 200_000
 ROUNDS = 3
 
-CALIBRATED_FROM = 1_000_000
-"""Views over fewer rows are planned with the built-in numbers: a calibration would take longer than it could save."""
-
 
 def cluster_of(spark: SparkSession) -> str:
     """What the numbers belong to; another one asks for new numbers."""
@@ -98,8 +95,8 @@ def _measured(spark: SparkSession, folder: Path) -> Rates:
 
 
 def _sound(seconds: float, usual: float) -> bool:
-    """A number within a factor of thirty of the usual one; what lies beyond is noise, not a machine."""
-    return usual / 30 < seconds < usual * 30
+    """A number within a factor of ten of the usual one; what lies beyond is noise, not a machine."""
+    return usual / 10 < seconds < usual * 10
 
 
 def _median(work: Callable[[], object]) -> float:

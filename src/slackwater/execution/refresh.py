@@ -53,6 +53,12 @@ SMALL_DELTA = 300_000
 VIEW_SHARE = 0.01
 """Of another view that a query reads, this share of the rows is expected to change."""
 
+BY_RULE = ("auto", "incremental")
+"""Strategies that choose between delta and recompute by plain rules, not by price."""
+
+CLEARLY = 0.7
+"""A recompute is chosen where it should take less than this share of an incremental refresh."""
+
 LARGE_DELTA = 0.5
 """Where the changed rows are more than this share of all rows, a recompute is cheaper."""
 
@@ -175,10 +181,10 @@ class Refresher:
         if self.view.strategy == "rebatch":
             return RECOMPUTE, "the strategy is rebatch"
         self.prices = price_now(self.facts(), self.changes, frozenset(self.view.states))
-        if self.prices.quick or self.view.strategy == "incremental":
+        if self.prices.quick or self.view.strategy in BY_RULE:
             return self._plain_mode()
         incremental, recompute = seconds_text(self.prices.incremental), seconds_text(self.prices.recompute)
-        if self.prices.recompute <= self.prices.incremental:
+        if self.prices.recompute <= CLEARLY * self.prices.incremental or self.prices.nothing_helps:
             return RECOMPUTE, f"a recompute should take {recompute}, an incremental refresh {incremental}"
         return INCREMENTAL, f"it should take {incremental}, a recompute {recompute}"
 
@@ -197,7 +203,7 @@ class Refresher:
         """What the planner must know."""
         view = self.view
         return Facts(view.plan, {t: s.rows for t, s in self.tables.items()}, view.observed, view.shares, self._unique,
-                     view.known_bytes(), self.engine.ensure_rates(sum(s.rows for s in self.tables.values())),
+                     view.known_bytes(), self.engine.rates,
                      view.corrections)  # fmt: skip
 
     def _missing_states(self) -> str:
@@ -263,7 +269,9 @@ class Refresher:
         return self.tables[table].key
 
     def _compares(self) -> bool:
-        return self.prices is not None and self.prices.compare and not self.prices.quick
+        if self.prices is None or self.prices.quick or self.view.strategy in BY_RULE:
+            return False
+        return self.prices.compare
 
     def _plan_states(self, mode: str) -> StatePlan:
         """The states for the next refresh, chosen before this one runs: it can build them in passing."""
@@ -274,7 +282,7 @@ class Refresher:
         coming = tuple(sorted((t, _about(e.rows), round(4 * e.deletes)) for t, e in expected.items()))
 
         def plan() -> StatePlan:
-            if view.strategy == "auto" and self.engine.state_bytes(without=view.id):
+            if view.strategy == "planned" and self.engine.state_bytes(without=view.id):
                 own = next_stairs(self.facts(), expected, at_hand, self.engine.budget)
                 if own is not None:
                     make_room(self, own)

@@ -11,6 +11,7 @@ from slackwater.delta.rules import has_delta
 from slackwater.planning.cardinality import Cardinalities, Expected
 from slackwater.planning.costing import AtHand, Pricing
 from slackwater.planning.memo import Demand
+from slackwater.planning.plain_rules import plain_choice
 from slackwater.planning.rates import Rates
 from slackwater.planning.staircase import Staircase
 from slackwater.planning.state_choice import Root
@@ -74,6 +75,11 @@ class Prices:
     compare: bool
     quick: bool
 
+    @property
+    def nothing_helps(self) -> bool:
+        """Whether the incremental way comes to computing everything as well."""
+        return self.compare and self.recompute <= self.incremental
+
 
 def price_now(facts: Facts, changes: Mapping[str, Change], states: frozenset[str]) -> Prices:
     """Price both ways for the delta that is there."""
@@ -98,10 +104,12 @@ def price_now(facts: Facts, changes: Mapping[str, Change], states: frozenset[str
 def plan_next(facts: Facts, strategy: str, budget: int, expected: Mapping[str, Expected], at_hand: AtHand) -> StatePlan:
     """Choose the states that the next refresh should find.
 
-    Where all the data is read in no time a price has no meaning, and `auto` keeps what a growing table will need.
+    Where all the data is read in no time a price has no meaning, and what a growing table will need is kept.
     """
     root = facts.root(expected, at_hand)
     if strategy == "auto":
+        return plan_states(root, strategy, budget, plain_choice(facts.plan, expected, facts.shares))
+    if strategy == "planned":
         recompute = root.price(frozenset(), building=False)
         if recompute - facts.rates.refresh - facts.rates.step < QUICK:
             strategy = "incremental"

@@ -36,6 +36,9 @@ DELTA, OLD, NEW = Demand.DELTA, Demand.OLD, Demand.NEW
 BROADCAST_ROWS = 400_000
 """The most rows that are worth sending to every task."""
 
+BROADCAST_BYTES = 10_000_000
+"""What Spark sends to every task when it joins full inputs, by its own rule."""
+
 LOOKED_UP = 200_000
 """A kept aggregate of more groups is looked up by key instead of being merged whole."""
 
@@ -173,6 +176,8 @@ def _join(pricing: Pricing, node: Rel) -> Ways:
     assert isinstance(node, Join | KeyedJoin)  # noqa: S101 - by the table of ways
     status = pricing.rates.step * 2 if isinstance(node, KeyedJoin) else 0.0
     left, right, out = (pricing.cards.of(x) for x in (node.left, node.right, node))
+    smaller = node.left if left.full <= right.full else node.right
+    fits = min(BROADCAST_ROWS, BROADCAST_BYTES // row_bytes(smaller))
     read_left, read_right = (any(pricing.cards.of(c).touched for c in causes) for _, causes in node.rereads)
 
     def ways(demand: Demand) -> tuple[Way, ...]:
@@ -189,17 +194,17 @@ def _join(pricing: Pricing, node: Rel) -> Ways:
             seconds += pricing.rates.emit * out.delta + status
         for version in (OLD, NEW):
             if demand & version:
-                seconds += _meet(pricing.rates, left.full, right.full) + pricing.rates.emit * out.full
+                seconds += _meet(pricing.rates, left.full, right.full, fits) + pricing.rates.emit * out.full
                 of_left, of_right = of_left | version, of_right | version
         return (Way(seconds, (of_left, of_right)),)
 
     return ways
 
 
-def _meet(r: Rates, one: float, two: float) -> float:
-    """Two inputs that are at hand meet: the small one is sent to everyone, or both are shuffled."""
+def _meet(r: Rates, one: float, two: float, fits: float = BROADCAST_ROWS) -> float:
+    """Two inputs that are at hand meet: the small one is sent to everyone if so many rows fit, or both are shuffled."""
     small, large = min(one, two), max(one, two)
-    if small <= BROADCAST_ROWS:
+    if small <= fits:
         return r.build * small + r.probe * large
     return r.shuffle * (small + large) + r.probe * large
 

@@ -15,7 +15,7 @@ from slackwater.planning.choices import Choice
 from slackwater.planning.memo import Demand, Group
 from slackwater.planning.state_choice import Root, choose, price
 
-STRATEGIES = ("auto", "rebatch", "incremental", "recycler")
+STRATEGIES = ("auto", "planned", "rebatch", "incremental", "recycler")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +44,11 @@ class StatePlan:
         return frozenset(c.key for c in self.choices if c.keep)
 
 
-def plan_states(root: Root, strategy: str, budget: float) -> StatePlan:
-    """Choose by a strategy."""
+def plan_states(root: Root, strategy: str, budget: float, plain: frozenset[str] | None = None) -> StatePlan:
+    """Choose by a strategy; `plain` is what the plain rules say."""
     candidates = [g for g in _once(root.group.walk()) if g.keepings]
-    kept = _SELECT[strategy](root, candidates, max(budget, 0.0))
+    among = candidates if plain is None else [g for g in candidates if g.key in plain]
+    kept = _SELECT[strategy](root, among, max(budget, 0.0))
     with_building = root.price(kept)
     seconds = root.price(kept, building=False)
     size = sum(g.keepings[0].size for g in candidates if g.key in kept)
@@ -64,7 +65,7 @@ def _once(groups: list[Group]) -> list[Group]:
 # --- the strategies --------------------------------------------------------------------------------------------------
 
 
-def _auto(root: Root, candidates: list[Group], budget: float) -> frozenset[str]:
+def _planned(root: Root, candidates: list[Group], budget: float) -> frozenset[str]:
     return frozenset(choose(root, budget).decisions)
 
 
@@ -106,7 +107,8 @@ def _benefit(group: Group, others: frozenset[str]) -> float:
 
 
 _SELECT: dict[str, Callable[[Root, list[Group], float], frozenset[str]]] = {
-    "auto": _auto,
+    "auto": _incremental,
+    "planned": _planned,
     "rebatch": _rebatch,
     "incremental": _incremental,
     "recycler": _recycler,
