@@ -9,13 +9,12 @@ from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import Any, cast
+from typing import Any
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StructField, StructType
+from pyspark.sql.types import StructType
 
-from slackwater.algebra.nodes import Field
+from slackwater.algebra.expressions import quote
 from slackwater.algebra.serialize import to_json
 from slackwater.arrivals.clock import Clock, SystemClock, read
 from slackwater.arrivals.kinds import Forecaster
@@ -26,7 +25,6 @@ from slackwater.arrivals.policy_text import as_policy, policy_to_json
 from slackwater.arrivals.scheduler import Scheduler
 from slackwater.arrivals.ticks import Tick
 from slackwater.capture import Captured, capture
-from slackwater.capture.plans import TableShape
 from slackwater.ddl import parse
 from slackwater.ddl_running import Outcome, run_statement
 from slackwater.declared import Declared, renamed
@@ -44,10 +42,10 @@ from slackwater.storage.catalog import Catalog
 from slackwater.storage.database import sqlite_url
 from slackwater.storage.files import WarehouseFiles
 from slackwater.storage.lease import WriterLease
+from slackwater.symbols import Symbols, adopt, symbol
 from slackwater.table import Table
+from slackwater.table_schemas import check_table, table_schema
 from slackwater.view import View
-
-RESERVED = ("_w", "_n", "_d", "_file", "_pos", "_born", "_change_type", "_version", "_weight")
 
 
 class Engine:
@@ -90,7 +88,7 @@ class Engine:
         self._views: dict[int, View] = {}
         self._rates: Rates | None = None
         self._scheduler = Scheduler(self)
-        self._named: dict[tuple[int, str], int] = {}  # what names stand for in the sessions that capture queries
+        self._symbols = Symbols()
         self._closed = False
         self._spark, self._own_spark, self._sessions = spark, False, None if spark is None else Sessions(spark)
         try:
@@ -160,8 +158,9 @@ class Engine:
     def rates(self) -> Rates:
         """What work costs on this Spark: as `calibrate` measured it on this cluster, else the built-in numbers."""
         if self._rates is None:
-            found = _stored_rates(self.catalog.fact("rates"))
-            self._rates = found if found.cluster == cluster_of(self.spark) else Rates()
+            text = self.catalog.fact("rates")
+            found = Rates() if text is None else _stored_rates(text)
+            self._rates = found if not found.cluster or found.cluster == cluster_of(self.spark) else Rates()
         return self._rates
 
     def calibrate(self) -> Rates:
@@ -202,8 +201,10 @@ class Engine:
 
     def create_table(self, name: str, schema: str | StructType | DataFrame, key: Sequence[str] = ()) -> Table:
         """Create a table from a DDL string, a Spark schema, or a DataFrame, whose rows are then inserted."""
-        fields = self._schema(schema)
-        _check_table_schema(name, fields, key)
+        if isinstance(schema, str):
+            assert self.spark is not None  # noqa: S101 - reading a DDL string needs a running Spark
+        fields = table_schema(schema)
+        check_table(name, fields, key)
         with self.writing() as lease:
             with self.catalog.commit("create_table", name, {}, lease) as tx:
                 record = tx.add_table(name, json.dumps(fields.jsonValue(), sort_keys=True), tuple(key))
@@ -216,27 +217,6 @@ class Engine:
                         tx.drop_table(record.id)
                     raise
         return table
-
-    def _schema(self, schema: str | StructType | DataFrame) -> StructType:
-        if isinstance(schema, DataFrame):
-            return schema.schema
-        if isinstance(schema, StructType):
-            return schema
-        if not isinstance(schema, str):
-            raise TableError(
-                "SCHEMA_INVALID",
-                f"a {type(schema).__name__} is no schema",
-                "give a DDL string, a StructType or a DataFrame",
-            )
-        try:
-            assert self.spark is not None  # noqa: S101 - parsing a DDL string needs a running Spark
-            return cast(StructType, StructType.fromDDL(schema))
-        except PySparkException as error:
-            raise TableError(
-                "SCHEMA_INVALID",
-                f"cannot read the schema: {str(error).splitlines()[0][:200]}",
-                "write it as in CREATE TABLE: id BIGINT, name STRING, amount DECIMAL(12,2)",
-            ) from error
 
     def table(self, name: str) -> Table:
         """An existing table."""
@@ -373,35 +353,17 @@ class Engine:
     ) -> Captured:
         """Turn a query into a plan under pinned settings."""
         spark = self.sessions.get("capture", settings)
-        shapes = self._symbols(spark)
+        shapes = self._symbols.bind(spark, [*self.tables(), *self.views()])
         if callable(query) and not isinstance(query, DataFrame):
-            query = query({shape.name: spark.table(_quoted(shape.name)) for shape in shapes.values()})
+            query = query({shape.name: spark.table(quote(shape.name)) for shape in shapes.values()})
         if isinstance(query, DataFrame) and query.sparkSession is not spark:
-            query = self._adopt(query, spark)
+            query = adopt(query, spark)
         return capture(query, spark, shapes)
-
-    def _adopt(self, frame: DataFrame, spark: SparkSession) -> DataFrame:
-        """The same logical plan in our session."""
-        jvm: Any = spark._sc._jvm
-        dataset = jvm.org.apache.spark.sql.classic.Dataset
-        return DataFrame(dataset.ofRows(spark._jsparkSession, frame._jdf.queryExecution().logical()), spark)
-
-    def _symbols(self, spark: SparkSession) -> dict[int, TableShape]:
-        """Give every table and view to Spark as an empty leaf whose column names say where they come from."""
-        shapes: dict[int, TableShape] = {}
-        relations: list[Table | View] = [*self.tables(), *self.views()]
-        for relation in relations:
-            name, schema, number = relation.name, relation.schema, _number(relation)
-            shapes[number] = TableShape(name, tuple(Field(f.name, f.dataType.simpleString()) for f in schema))
-            if self._named.get((id(spark), name)) != number:
-                _leaf(spark, number, schema).createOrReplaceTempView(_quoted(name))
-                self._named[id(spark), name] = number
-        return shapes
 
     def symbol(self, name: str) -> DataFrame:
         """The symbolic DataFrame of one table or view, in the user's session."""
         relation = self.view(name) if name in self.catalog.view_names() else self.table(name)
-        return _leaf(self.spark, _number(relation), relation.schema)
+        return symbol(self.spark, relation)
 
     def view(self, name: str) -> View:
         """An existing view."""
@@ -502,75 +464,10 @@ class Engine:
         }
 
 
-def _stored_rates(text: str | None) -> Rates:
+def _stored_rates(text: str) -> Rates:
     """What the catalog remembers; numbers that cannot be read are as good as none."""
     try:
-        found = json.loads(text) if text is not None else {}
+        found = json.loads(text)
     except ValueError:
         found = {}
     return Rates.from_dict(found if isinstance(found, dict) else {})
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
-def _number(relation: Table | View) -> int:
-    """The number by which capture knows a relation: even for tables, odd for views."""
-    return 2 * relation.id + isinstance(relation, View)
-
-
-def _leaf(spark: SparkSession, number: int, schema: StructType) -> DataFrame:
-    """An empty RDD-backed DataFrame: the optimizer folds other empty relations away, but not this one."""
-    marked = StructType([StructField(f"sw_{number}_{i}", f.dataType, True) for i, f in enumerate(schema)])
-    empty = spark.createDataFrame(spark.sparkContext.emptyRDD(), marked)
-    return empty.toDF(*(f.name for f in schema))
-
-
-def _check_table_schema(name: str, schema: StructType, key: Sequence[str]) -> None:
-    if isinstance(name, str) and name.casefold().startswith("sw@"):
-        raise TableError("NAME_INVALID", f"{name!r} starts like a name of our own", "start it with something else")
-    if not isinstance(name, str) or not name.strip() or len(name) > 255 or any(ord(c) < 32 for c in name):
-        raise TableError("NAME_INVALID", f"{name!r} cannot name a table", "use 1 to 255 printable characters")
-    names = [f.name for f in schema]
-    if not names:
-        raise TableError("SCHEMA_INVALID", "a table needs a column", "name at least one column")
-    lowered = [c.casefold() for c in names]
-    for column in names:
-        if lowered.count(column.casefold()) > 1:
-            raise TableError(
-                "SCHEMA_INVALID", f"the column {column!r} is there twice", "columns differ in more than case"
-            )
-        if column.casefold() in RESERVED or column.startswith("_metadata"):
-            raise TableError(
-                "COLUMN_RESERVED", f"{column!r} is a name that changes use", "call the column something else"
-            )
-        if not column.strip() or any(ord(c) < 32 for c in column):
-            raise TableError("NAME_INVALID", f"{column!r} cannot name a column", "use printable characters")
-    for field in schema:
-        if _has_void(field.dataType):
-            raise TableError(
-                "TYPE_UNSUPPORTED", f"column {field.name!r} has no type", "give it one, for example STRING"
-            )
-    unknown = [k for k in key if k not in names]
-    if unknown or isinstance(key, str) or len(set(key)) != len(key):
-        raise TableError(
-            "KEY_UNKNOWN", f"the key {list(key)!r} does not name columns of {name!r}", f"choose from {', '.join(names)}"
-        )
-    for k in key:
-        if isinstance(schema[names.index(k)].dataType, MapType | ArrayType | StructType):
-            raise TableError(
-                "TYPE_UNSUPPORTED",
-                f"{k!r} cannot be a key: it is {schema[names.index(k)].dataType.simpleString()}",
-                "choose columns of plain types",
-            )
-
-
-def _has_void(dtype: DataType) -> bool:
-    if isinstance(dtype, NullType):
-        return True
-    if isinstance(dtype, ArrayType):
-        return _has_void(dtype.elementType)
-    if isinstance(dtype, MapType):
-        return _has_void(dtype.keyType) or _has_void(dtype.valueType)
-    return isinstance(dtype, StructType) and any(_has_void(f.dataType) for f in dtype)

@@ -12,6 +12,7 @@ import pytest
 
 import slackwater as sw
 from slackwater.arrivals.distribution import DelayDistribution
+from slackwater.arrivals.durations import parse_span
 from slackwater.arrivals.forecast import Forecast, TableForecast
 from slackwater.arrivals.history import Delays, TableArrivals, Trigger, usual_gap, usual_horizon
 from slackwater.arrivals.kinds import forecaster_from
@@ -19,7 +20,6 @@ from slackwater.arrivals.late import LateArrivals
 from slackwater.arrivals.measuring import POINTS, delay_points
 from slackwater.arrivals.naive import naive
 from slackwater.arrivals.outlook import check_forecaster
-from slackwater.arrivals.seconds import parse_span
 from slackwater.storage.forecasts import ArrivalRecord, PaceRecord
 from slackwater.storage.records import TableRecord
 from tests.unit.catalog_suite import refused

@@ -8,7 +8,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Final
 
-from slackwater.errors import SlackwaterError
+from slackwater.errors import ForecastError, SlackwaterError
 
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 _PART: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)\s*", re.ASCII)
@@ -23,7 +23,7 @@ def parse_duration(given: str | float | timedelta) -> float:
     >>> parse_duration("1h 30min"), parse_duration("250ms"), parse_duration(timedelta(days=1)), parse_duration(5)
     (5400.0, 0.25, 86400.0, 5.0)
     """
-    seconds = _seconds(given)
+    seconds = seconds_in(given)
     if seconds is None or not math.isfinite(seconds):
         raise _invalid(given, "is no duration")
     if seconds <= 0:
@@ -33,7 +33,22 @@ def parse_duration(given: str | float | timedelta) -> float:
     return seconds
 
 
-def _seconds(given: object) -> float | None:
+def parse_span(span: str | float | timedelta, what: str) -> float:
+    """Seconds of a span that a forecast looks at; it must be longer than nothing.
+
+    >>> parse_span("2 min", "the interval")
+    120.0
+    """
+    seconds = seconds_in(span)
+    if seconds is None or not 0 < seconds < math.inf:
+        raise ForecastError(
+            "FORECAST_INVALID", f"{what} is {span!r}, which is no span of time", 'write "60s", "2h" or "1d"'
+        )
+    return seconds
+
+
+def seconds_in(given: object) -> float | None:
+    """Seconds, as they are given; None for what is no duration."""
     if isinstance(given, timedelta):
         return given.total_seconds()
     if isinstance(given, int | float) and not isinstance(given, bool):
@@ -75,6 +90,18 @@ def about(seconds: float) -> str:
     if seconds < 600:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 36_000 else f"{seconds / 3600:.0f} h"
+
+
+def show_span(seconds: float) -> str:
+    """A span to three digits, in its largest unit.
+
+    >>> show_span(5400)
+    '1.5 h'
+    """
+    for unit in ("d", "h", "min"):
+        if seconds >= _UNITS[unit]:
+            return f"{seconds / _UNITS[unit]:.3g} {unit}"
+    return f"{seconds:.3g} s"
 
 
 def _invalid(given: object, why: str) -> SlackwaterError:

@@ -16,9 +16,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from slackwater.arrivals.distribution import LEAST, DelayDistribution, Numbers
+from slackwater.arrivals.durations import parse_span, show_span
 from slackwater.arrivals.forecast import TableForecast, check_number
 from slackwater.arrivals.history import Delays, TableArrivals, Trigger
-from slackwater.arrivals.seconds import parse_span, show_span
 from slackwater.errors import ForecastError
 
 ENOUGH_ROWS = 20

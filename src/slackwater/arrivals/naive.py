@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import statistics
 
+from slackwater.arrivals.durations import show_span
 from slackwater.arrivals.forecast import TableForecast
 from slackwater.arrivals.history import TableArrivals, Trigger
-from slackwater.arrivals.seconds import show_span
 
 LIKE_LAST = 3
 WIDE = 10.0

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from slackwater.arrivals import scoring
+from slackwater.arrivals.durations import parse_span
 from slackwater.arrivals.forecast import Forecast, TableForecast
 from slackwater.arrivals.history import Delays, TableArrivals, Trigger, usual_horizon
 from slackwater.arrivals.kinds import Forecaster
 from slackwater.arrivals.measuring import delay_points, event_seconds
 from slackwater.arrivals.naive import naive
-from slackwater.arrivals.seconds import parse_span
 from slackwater.errors import CatalogError, ForecastError
 from slackwater.storage.catalog import Catalog
 from slackwater.storage.forecasts import KEPT_DELAYS, ArrivalRecord, DelayRecord, ForecastRecord, NewForecast

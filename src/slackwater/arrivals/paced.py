@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from slackwater.arrivals.durations import parse_span, show_span
 from slackwater.arrivals.forecast import SILENT, TableForecast
 from slackwater.arrivals.history import TableArrivals, Trigger
-from slackwater.arrivals.seconds import parse_span, show_span
 
 AROUND = 2.0
 """The pace may be half or double what was said."""

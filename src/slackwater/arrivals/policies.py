@@ -8,6 +8,7 @@ clock, so this happens once, and no view waits for a time that will not come.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -19,7 +20,7 @@ from slackwater.errors import SlackwaterError
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(ABC):
     """When a view is to be refreshed. Combine policies with `|` (either) and `&` (both)."""
 
     def judge(self, situation: Situation) -> Verdict:
@@ -29,8 +30,9 @@ class Policy:
         at, reason = self._due_at(situation, situation.oldest_pending)
         return Verdict(situation.now, at, reason)
 
+    @abstractmethod
     def _due_at(self, situation: Situation, oldest: float) -> tuple[float | None, str]:
-        raise NotImplementedError
+        """When a view with something pending is due, and why; None where time alone never makes it so."""
 
     @property
     def can_fire(self) -> bool:
