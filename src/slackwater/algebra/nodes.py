@@ -7,131 +7,18 @@ integer weights. `weighted` tells whether weights other than +1 can occur; where
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
-from enum import Enum
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from slackwater.algebra.aggregates import AggCall, Combine
 from slackwater.algebra.expressions import Expr, col
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """A named, typed output column."""
-
-    name: str
-    dtype: str
-
-
-Schema = tuple[Field, ...]
-
-
-class Linearity(Enum):
-    """The algebra an operator declares; planner and rules ask for this, never for a class."""
-
-    LEAF = "leaf"
-    LINEAR = "linear"
-    BILINEAR = "bilinear"
-    MERGEABLE = "mergeable"
-    KEYED = "keyed"
-    OPAQUE = "opaque"
-
-
-class IllegalNode(ValueError):
-    """A node that breaks an invariant; the message cites its number in invariants.md."""
-
-
-def _require(condition: bool, invariant: str, message: str) -> None:
-    if not condition:
-        raise IllegalNode(f"{invariant}: {message}")
-
-
-def _require_known(exprs: tuple[Expr, ...], schema: Schema, what: str) -> None:
-    known = {f.name for f in schema}
-    for expr in exprs:
-        missing = expr.inputs - known
-        _require(not missing, "I2", f"{what} reads {sorted(missing)}, which its input does not have")
-
-
-require, require_known = _require, _require_known
-"""The same checks for the nodes of other modules."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rel:
-    """Base of all operators."""
-
-    linearity: ClassVar[Linearity] = Linearity.OPAQUE
-    child_names: ClassVar[tuple[str, ...]] = ()
-
-    def __post_init__(self) -> None:
-        """Check what every operator must hold: output names are unique."""
-        names = [f.name for f in self.schema]
-        _require(len(names) == len(set(names)), "I1", f"{type(self).__name__} has duplicate column names {names}")
-
-    @property
-    def schema(self) -> Schema:
-        """The output columns."""
-        raise TypeError(f"{type(self).__name__} has no schema")
-
-    @property
-    def weighted(self) -> bool:
-        """Whether weights other than +1 can occur in the output."""
-        return any(child.weighted for child in self.children)
-
-    @property
-    def plain_inputs(self) -> tuple[int, ...]:
-        """The positions of the inputs that must be plain bags, because the operator is not linear in them."""
-        return ()
-
-    @property
-    def rereads(self) -> tuple[tuple[Rel, tuple[Rel, ...]], ...]:
-        """The inputs that a refresh may read whole, each with the inputs whose change makes it do so."""
-        return ()
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The output column names."""
-        return tuple(f.name for f in self.schema)
-
-    @property
-    def children(self) -> tuple[Rel, ...]:
-        """The input operators."""
-        found: list[Rel] = []
-        for name in self.child_names:
-            value = getattr(self, name)
-            if isinstance(value, tuple):
-                found.extend(value)
-            elif value is not None:
-                found.append(value)
-        return tuple(found)
-
-    def with_children(self, children: tuple[Rel, ...]) -> Rel:
-        """The same operator over other inputs."""
-        rest = list(children)
-        changes: dict[str, Rel | tuple[Rel, ...]] = {}
-        for name in self.child_names:
-            value = getattr(self, name)
-            if isinstance(value, tuple):
-                changes[name] = tuple(rest[: len(value)])
-                del rest[: len(value)]
-            elif value is not None:
-                changes[name] = rest.pop(0)
-        return replace(self, **changes) if changes else self
-
-    def transform_up(self, rule: Callable[[Rel], Rel | None]) -> Rel:
-        """Apply a rule to every node, inputs first; a rule returns None where it does not match."""
-        children = tuple(child.transform_up(rule) for child in self.children)
-        node = self if children == self.children else self.with_children(children)
-        changed = rule(node)
-        return node if changed is None else changed
-
-    def walk(self) -> Iterator[Rel]:
-        """This node and all below it, parents first."""
-        yield self
-        for child in self.children:
-            yield from child.walk()
+from slackwater.algebra.relation import Field as Field
+from slackwater.algebra.relation import IllegalNode as IllegalNode
+from slackwater.algebra.relation import Linearity as Linearity
+from slackwater.algebra.relation import Rel as Rel
+from slackwater.algebra.relation import Schema as Schema
+from slackwater.algebra.relation import require as require
+from slackwater.algebra.relation import require_known as require_known
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +37,8 @@ class Scan(Rel):
 
     def __post_init__(self) -> None:
         """A scan names a position for each column."""
-        _require(len(self.fields) == len(self.positions), "I3", "a scan needs one position for each column")
-        _require(self.at in ("", "old", "new", "delta"), "I3", f"no such time: {self.at}")
+        require(len(self.fields) == len(self.positions), "I3", "a scan needs one position for each column")
+        require(self.at in ("", "old", "new", "delta"), "I3", f"no such time: {self.at}")
         Rel.__post_init__(self)
 
     @property
@@ -176,7 +63,7 @@ class Filter(Rel):
 
     def __post_init__(self) -> None:
         """The predicate reads only the input."""
-        _require_known((self.predicate,), self.child.schema, "the predicate")
+        require_known((self.predicate,), self.child.schema, "the predicate")
         Rel.__post_init__(self)
 
     @property
@@ -204,7 +91,7 @@ class Project(Rel):
 
     def __post_init__(self) -> None:
         """Items read only the input."""
-        _require_known(tuple(i.expr for i in self.items), self.child.schema, "a projection")
+        require_known(tuple(i.expr for i in self.items), self.child.schema, "a projection")
         Rel.__post_init__(self)
 
     @property
@@ -224,9 +111,9 @@ class Union(Rel):
 
     def __post_init__(self) -> None:
         """Inputs are as wide as the output."""
-        _require(bool(self.inputs), "I4", "a union needs an input")
+        require(bool(self.inputs), "I4", "a union needs an input")
         for child in self.inputs:
-            _require(len(child.schema) == len(self.fields), "I4", "inputs of a union differ in width")
+            require(len(child.schema) == len(self.fields), "I4", "inputs of a union differ in width")
         Rel.__post_init__(self)
 
     @property
@@ -253,8 +140,8 @@ class Expand(Rel):
     def __post_init__(self) -> None:
         """Every projection is as wide as the output."""
         for projection in self.projections:
-            _require(len(projection) == len(self.fields), "I4", "projections of an expand differ in width")
-            _require_known(projection, self.child.schema, "an expand")
+            require(len(projection) == len(self.fields), "I4", "projections of an expand differ in width")
+            require_known(projection, self.child.schema, "an expand")
         Rel.__post_init__(self)
 
     @property
@@ -277,8 +164,8 @@ class Join(Rel):
     def __post_init__(self) -> None:
         """Sides have no column in common and the condition reads only them."""
         if self.condition is not None:
-            _require_known((self.condition,), self.schema, "the join condition")
-        _require(self.broadcast in ("", "left", "right"), "I5", f"no such side: {self.broadcast}")
+            require_known((self.condition,), self.schema, "the join condition")
+        require(self.broadcast in ("", "left", "right"), "I5", f"no such side: {self.broadcast}")
         Rel.__post_init__(self)
 
     @property
@@ -304,12 +191,12 @@ class Aggregate(Rel):
 
     def __post_init__(self) -> None:
         """Keys and aggregates read only the input."""
-        _require_known(tuple(g.expr for g in self.groups), self.child.schema, "a grouping")
+        require_known(tuple(g.expr for g in self.groups), self.child.schema, "a grouping")
         known = set(self.child.names)
         for agg in self.aggs:
-            _require(agg.inputs <= known, "I2", f"{agg.name} reads {sorted(agg.inputs - known)}")
-        _require(bool(self.groups or self.aggs), "I6", "an aggregate needs a key or a function")
-        _require(not self.child.weighted, "I8", "an aggregate reads a plain bag: consolidate its input first")
+            require(agg.inputs <= known, "I2", f"{agg.name} reads {sorted(agg.inputs - known)}")
+        require(bool(self.groups or self.aggs), "I6", "an aggregate needs a key or a function")
+        require(not self.child.weighted, "I8", "an aggregate reads a plain bag: consolidate its input first")
         Rel.__post_init__(self)
 
     @property
@@ -368,9 +255,9 @@ class TopK(Rel):
 
     def __post_init__(self) -> None:
         """Keys read only the input; counts are not negative."""
-        _require_known(tuple(k.expr for k in self.keys), self.child.schema, "a sort key")
-        _require(self.limit >= 0 and self.offset >= 0, "I7", "LIMIT and OFFSET cannot be negative")
-        _require(not self.child.weighted, "I8", "an ordering reads a plain bag: consolidate its input first")
+        require_known(tuple(k.expr for k in self.keys), self.child.schema, "a sort key")
+        require(self.limit >= 0 and self.offset >= 0, "I7", "LIMIT and OFFSET cannot be negative")
+        require(not self.child.weighted, "I8", "an ordering reads a plain bag: consolidate its input first")
         Rel.__post_init__(self)
 
     @property

@@ -17,8 +17,8 @@ from slackwater.algebra.nodes import (
     Scan,
     Schema,
     TopK,
-    _require,
-    _require_known,
+    require,
+    require_known,
 )  # fmt: skip
 
 
@@ -51,10 +51,10 @@ class ScalarFilter(Rel):
     def __post_init__(self) -> None:
         """The sides have no column in common, and the predicate reads only them."""
         both = self.child.schema + self.scalar.schema
-        _require(len({f.name for f in both}) == len(both), "I1", "a scalar subquery repeats a column of its query")
-        _require_known((self.predicate,), both, "the predicate")
-        _require(not self.scalar.weighted, "I8", "a scalar is one plain row: consolidate it first")
-        _require(not _may_have_other_rows(self.scalar), "I11", "a scalar subquery must have exactly one row")
+        require(len({f.name for f in both}) == len(both), "I1", "a scalar subquery repeats a column of its query")
+        require_known((self.predicate,), both, "the predicate")
+        require(not self.scalar.weighted, "I8", "a scalar is one plain row: consolidate it first")
+        require(not _may_have_other_rows(self.scalar), "I11", "a scalar subquery must have exactly one row")
         Rel.__post_init__(self)
 
     @property

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from slackwater.algebra.aggregates import AggCall, Combine, is_float
 from slackwater.algebra.expressions import Expr
-from slackwater.algebra.nodes import Field, Linearity, Rel, Schema, SortKey, _require, _require_known
+from slackwater.algebra.nodes import Field, Linearity, Rel, Schema, SortKey, require, require_known
 
 UNBOUNDED_PRECEDING, CURRENT_ROW, UNBOUNDED_FOLLOWING = "UNBOUNDED PRECEDING", "CURRENT ROW", "UNBOUNDED FOLLOWING"
 
@@ -117,13 +117,13 @@ class Window(Rel):
 
     def __post_init__(self) -> None:
         """Keys, arguments and orders read only the input, which is a plain bag."""
-        _require(bool(self.calls), "I10", "a window needs a function")
-        _require_known(self.partition, self.child.schema, "PARTITION BY")
+        require(bool(self.calls), "I10", "a window needs a function")
+        require_known(self.partition, self.child.schema, "PARTITION BY")
         for made in self.calls:
-            _require_known(made.exprs, self.child.schema, made.func)
+            require_known(made.exprs, self.child.schema, made.func)
             ordered = made.func not in RANKS | POSITIONS or bool(made.order)
-            _require(ordered, "I10", f"{made.func} needs an order")
-        _require(not self.child.weighted, "I8", "a window reads a plain bag: consolidate its input first")
+            require(ordered, "I10", f"{made.func} needs an order")
+        require(not self.child.weighted, "I8", "a window reads a plain bag: consolidate its input first")
         Rel.__post_init__(self)
 
     @property
