@@ -96,7 +96,12 @@ def create_table(session: Session, warehouse: Path, name: str, ddl: str, key: st
 @WAREHOUSE
 @click.argument("name")
 @click.argument("query", metavar="SQL|@FILE")
-@click.option("--strategy", default="auto", show_default=True, help="auto, or rebatch to keep no states.")
+@click.option(
+    "--strategy",
+    default="auto",
+    show_default=True,
+    help="auto, planned, incremental, recycler, or rebatch to keep no states.",
+)
 @click.option(
     "--refresh",
     "policy",

@@ -127,6 +127,8 @@ def test_memory_moves_to_the_view_that_it_saves_most(shop: sw.Engine) -> None:
         "second", QUERY.replace("l.price > 10", "l.price > 11"), strategy="planned", forecast=sw.fixed({"lines": 5})
     )
     assert first.state_bytes() + second.state_bytes() <= full
+    assert second.states, "what saves more took the place of what saves less"
+    assert first.state_bytes() < full
     for view in (first, second):
         add_lines(shop, 200)
         view.refresh()
