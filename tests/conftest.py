@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import slackwater as sw
+from slackwater.execution import compaction
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -82,3 +83,11 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
         assert text == path.read_text(encoding="utf-8"), f"{name} has changed; see --update-goldens"
 
     return check
+
+
+@pytest.fixture
+def eager_compaction(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Merge segments as soon as there are a few."""
+    monkeypatch.setattr(compaction, "STATE_SEGMENTS", 2)
+    monkeypatch.setattr(compaction, "RESULT_SEGMENTS", 3)
+    monkeypatch.setattr(compaction, "TABLE_SEGMENTS", 3)

@@ -1,0 +1,111 @@
+"""Budgets, reopening and compaction change what a refresh costs, never its result."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import slackwater as sw
+from slackwater.execution import compaction
+from tests.spark.settling import rows, settle
+
+JOINED = """SELECT c.region, count(*) AS n, sum(o.amount) AS total, max(o.amount) AS hi FROM orders o
+    JOIN customers c ON o.cust = c.id WHERE o.status = 'open' GROUP BY c.region"""
+
+
+def _shop(engine: sw.Engine) -> tuple[sw.Table, sw.Table]:
+    orders = engine.create_table("orders", "id INT, cust INT, amount DECIMAL(10,2), status STRING", key=["id"])
+    customers = engine.create_table("customers", "id INT, region STRING", key=["id"])
+    orders.insert([(n, n % 6, Decimal(n), "open" if n % 4 == 0 else "closed") for n in range(48)])
+    customers.insert([(n, f"region {n % 2}") for n in range(5)])
+    return orders, customers
+
+
+def test_any_budget_gives_the_same_result(tmp_path: Path, spark: SparkSession) -> None:
+    with sw.Engine(tmp_path / "wh", spark=spark, memory_budget=0) as engine:
+        orders, customers = _shop(engine)
+        view = engine.create_view("totals", JOINED)
+        assert view.refresh().mode == "none"
+        kept = {}
+        for budget, change in ((0, 100), (700, 101), (10**9, 102), (0, 103), (0, 104), (10**9, 105)):
+            engine.budget = budget
+            orders.upsert([(change, change % 6, Decimal(change), "open"), (change - 97, 1, Decimal(1), "closed")])
+            customers.upsert([(change % 5, f"region {change % 3}")])
+            report = settle(view, None)
+            assert report.state_bytes <= budget, str(report)
+            kept[change] = report.mode, bool(report.states)
+        assert kept[100] == kept[104] == ("recompute", False)
+        assert kept[103] == ("incremental", False), "what is at hand serves once more, and is then given back"
+        assert kept[102][1], "a large budget keeps states"
+        assert "budget" in str(view.explain())
+
+
+def test_reopening_keeps_on_where_it_stood(tmp_path: Path, spark: SparkSession) -> None:
+    path = tmp_path / "wh"
+    with sw.Engine(path, spark=spark) as engine:
+        orders, _ = _shop(engine)
+        view = engine.create_view("totals", JOINED)
+        orders.upsert([(4, 1, Decimal(999), "open")])
+        settle(view)
+        orders.delete_keys([{"id": 8}])
+    with sw.Engine(path, spark=spark, save_states=False) as engine:
+        again = engine.view("totals")
+        report = settle(again)
+        assert report.rows_in == {"orders": 1}, "saved states serve after reopening"
+        engine.table("orders").upsert([(4, 2, Decimal(1), "open")])
+    with sw.Engine(path, spark=spark) as engine:
+        again = engine.view("totals")
+        with pytest.raises(sw.SlackwaterError, match="VIEW_EXISTS"):
+            engine.create_view("totals", JOINED)
+        assert settle(again, None).mode == "recompute", "states of an older version are not used"
+        engine.table("orders").delete_keys([{"id": 4}])
+        settle(again)
+        assert [r["mode"] for r in again.history()][-1] == "initial"
+        again.drop()
+        with pytest.raises(sw.SlackwaterError, match="VIEW_DROPPED"):
+            again.refresh()
+        engine.drop_table("orders")
+
+
+@pytest.mark.usefixtures("eager_compaction")
+def test_merging_segments_changes_nothing(tmp_path: Path, spark: SparkSession) -> None:
+    with sw.Engine(tmp_path / "wh", spark=spark) as engine:
+        orders, _ = _shop(engine)
+        view = engine.create_view("totals", JOINED)
+        lagging = engine.create_view("lagging", "SELECT status, count(*) AS n FROM orders GROUP BY status")
+        snapshots = {}
+        for n in range(7):
+            orders.upsert([(n, n % 6, Decimal(1000 + n), "open"), (100 + n, 2, Decimal(n), "open")])
+            if n:
+                orders.delete_keys([{"id": 99 + n}])
+            settle(view)
+            snapshots[view.version] = sorted(map(tuple, orders.snapshot().collect())), sorted(rows(view))
+            if n % 3 == 2:
+                settle(lagging, None)
+            assert orders.snapshot().count() == orders.count()
+        merges = [s for s in engine.catalog.segments(f"t{orders.id}") if s.first_version < s.last_version]
+        assert merges, "the tables' segments were never merged"
+        for version, (table_rows, result_rows) in snapshots.items():
+            assert sorted(map(tuple, orders.snapshot(version).collect())) == table_rows
+            assert sorted(map(tuple, view.result(version).collect())) == result_rows
+
+
+def test_a_pending_delete_survives_the_merging_of_files(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with sw.Engine(tmp_path / "wh", spark=spark) as engine:
+        table = engine.create_table("t", "a INT, g INT")
+        table.insert([(n, n % 3) for n in range(30)])
+        for n in range(4):
+            table.insert([(100 + n, 0)])
+        ahead = engine.create_view("ahead", "SELECT g, count(*) AS n FROM t GROUP BY g")
+        behind = engine.create_view("behind", "SELECT g, sum(a) AS s FROM t GROUP BY g")
+        table.delete([(100, 0)])
+        monkeypatch.setattr(compaction, "TABLE_SEGMENTS", 3)
+        ahead.refresh()
+        assert table.snapshot().count() == table.count() == 33
+        settle(behind)
+        assert ahead.verify()
