@@ -119,3 +119,17 @@ def steady(refreshes: int, rows: int, place: Path | None, json_only: bool) -> No
         from slackwater.bench.steady import command
 
         output.document(command(refreshes=refreshes, rows=rows, output=place, json_only=json_only))
+
+
+@bench.command(epilog=EXIT_CODES)
+@click.option("--sf", type=click.FloatRange(0.001), default=1.0, show_default=True, help="The scale factor.")
+@click.option("--share", type=click.FloatRange(0.0, 1.0), default=0.25, show_default=True,
+              help="The budget, as a share of what all views would keep.")  # fmt: skip
+@click.option("--output", "place", type=click.Path(file_okay=False, path_type=Path), help="Where reports are written.")
+@JSON
+def division(sf: float, share: float, place: Path | None, json_only: bool) -> None:
+    """Ten views under one budget: divided by what states save, against an equal split."""
+    with Output(json_only) as output, reported(output):
+        from slackwater.bench.division import command
+
+        output.document(command(sf=sf, share=share, output=place, json_only=json_only))

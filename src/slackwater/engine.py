@@ -31,6 +31,7 @@ from slackwater.declared import Declared, renamed
 from slackwater.eligibility import Eligibility, eligibility, refused, require_incremental
 from slackwater.errors import QueryRefused, SlackwaterError, TableError, ViewError
 from slackwater.execution.calibration import calibrate, cluster_of
+from slackwater.execution.equal_states import bytes_of_others
 from slackwater.execution.leaves import inputs_of, refuse_cycle, tables_read
 from slackwater.execution.sessions import Sessions, active_session_kept, start_spark
 from slackwater.planning.rates import Rates
@@ -75,6 +76,7 @@ class Engine:
         self.clock: Clock = clock if clock is not None else SystemClock()
         read(self.clock)  # refuses what is no clock before anything is made
         self.budget = parse_bytes(memory_budget)
+        self.share_states = True
         self.path = Path(path).absolute()
         self.read_only, self._save_states = read_only, save_states
         self._prepare_directory()
@@ -435,8 +437,8 @@ class Engine:
         return self._scheduler.running
 
     def state_bytes(self, without: int | None = None) -> int:
-        """What the states of all views occupy now."""
-        return sum(v.state_bytes() for i, v in self._views.items() if i != without)
+        """What the states of all views, or all but one, occupy now; rows that several share count once."""
+        return bytes_of_others(self, self._views.get(without) if without is not None else None)
 
     def loaded_views(self) -> list[View]:
         """The views that this process has used so far: only they can hold states."""

@@ -20,10 +20,10 @@ from slackwater.algebra.printer import node_key
 from slackwater.algebra.serialize import to_json
 from slackwater.capture import Captured
 from slackwater.errors import ViewError
+from slackwater.execution.equal_states import release_unused
 from slackwater.execution.leaves import inputs_of, leaves, refuse_while_read, views_read
 from slackwater.execution.refresh import Refresher
 from slackwater.execution.reports import table_html
-from slackwater.execution.states import release
 from slackwater.settings import show_bytes
 from slackwater.storage.records import ViewRecord
 from slackwater.view import View
@@ -164,10 +164,10 @@ def replace_view(
     replaced = old.id
     new.refresh()
     new.replacement = replacement
-    kept = {i for state in new.states.values() for i in state.rdd_ids()}
-    release(s for state in old.states.values() for s in state.segments if s.rdd_id not in kept)
+    held = [s for state in old.states.values() for s in state.segments]
     old.forget()
     engine.swap_view(replaced, new)
+    release_unused(engine, held)
     return new
 
 

@@ -29,13 +29,14 @@ from slackwater.declared import Declared
 from slackwater.errors import ViewError
 from slackwater.execution import explaining, verifying
 from slackwater.execution.compaction import compact_result, compact_states, compact_tables
+from slackwater.execution.equal_states import release_unused, share_equal
 from slackwater.execution.leaves import inputs_of, readers_of, refuse_while_read, tables_read, views_read
 from slackwater.execution.program import Program
 from slackwater.execution.refresh import Refresher
 from slackwater.execution.reports import Refresh, Report, Verification
 from slackwater.execution.saving import load_states, save_states
 from slackwater.execution.sessions import active_session_kept
-from slackwater.execution.states import State, release
+from slackwater.execution.states import State, StateSegment
 from slackwater.execution.what_if import WhatIf, what_if
 from slackwater.planning.cardinality import row_bytes
 from slackwater.planning.choices import Choice
@@ -340,7 +341,8 @@ class View:
         after = {s.rdd_id for state in states.values() for s in state.segments}
         self.version, self.states, self.choices, self.last_program = version, states, choices, program
         self._known_bytes.update(sizes)
-        release(s for i, s in before.items() if i not in after)
+        release_unused(self.engine, (s for i, s in before.items() if i not in after))
+        share_equal(self)
 
     def compact(self) -> None:
         """Merge what has piled up: state segments, result segments, table segments."""
@@ -350,13 +352,20 @@ class View:
 
     def release_states(self) -> None:
         """Give the memory of all states back."""
-        release(s for state in self.states.values() for s in state.segments)
-        self.states = {}
+        held, self.states = self.states, {}
+        release_unused(self.engine, (s for state in held.values() for s in state.segments))
+
+    def take_over(self, key: str, state: State) -> tuple[StateSegment, ...]:
+        """Use the rows of an equal state; gives those of its own that it had."""
+        own = self.states[key].segments
+        self.states[key] = state
+        return tuple(s for s in own if s.rdd_id not in state.rdd_ids())
 
     def give_back(self, keys: frozenset[str], reason: str) -> None:
         """Release some states; the next refresh does without them or builds them anew."""
-        release(s for key in keys if key in self.states for s in self.states[key].segments)
+        held = [state for key, state in self.states.items() if key in keys]
         self.states = {key: state for key, state in self.states.items() if key not in keys}
+        release_unused(self.engine, (s for state in held for s in state.segments))
         self.choices = tuple(replace(c, keep=False, reason=reason) if c.key in keys else c for c in self.choices)
 
     def load_states(self) -> None:

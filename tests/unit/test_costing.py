@@ -12,7 +12,7 @@ from slackwater.algebra.generate import Values
 from slackwater.algebra.nodes import Aggregate, Field, Filter, Item, Join, Rel, Scan, TopK
 from slackwater.algebra.printer import node_key
 from slackwater.delta.environment import Change
-from slackwater.execution.state_planning import Facts, learned, plan_next, price_now
+from slackwater.execution.state_planning import Facts, learned, passing_by, plan_next, price_now
 from slackwater.planning.cardinality import Cardinalities, Expected, touched_groups
 from slackwater.planning.costing import AtHand, Pricing
 from slackwater.planning.rates import Rates
@@ -116,6 +116,28 @@ def test_building_while_only_a_delta_passes_by_costs_the_whole_computation() -> 
     )
 
 
+def test_what_the_run_computes_anyway_costs_only_the_writing() -> None:
+    cards = cardinalities(lineitem=60_000)
+    state = node_key(BELOW)
+
+    def build(at_hand: AtHand) -> float:
+        plan = plan_states(Pricing(cards, RATES, at_hand).root(TOP, by_delta=True), "incremental", 1e12)
+        return next(c.build for c in plan.choices if c.key == state)
+
+    in_passing = build(AtHand(everything=False, passing=frozenset((state,))))
+    assert in_passing == build(AtHand(everything=True)) < build(AtHand(everything=False))
+
+
+def test_a_state_that_serves_long_may_cost_more_to_build() -> None:
+    cards = cardinalities(customer=1_500)
+    once, often = (
+        plan_states(Pricing(cards, RATES, AtHand(serves=n)).root(TOP, by_delta=True), "planned", 1e12) for n in (1, 50)
+    )
+    assert once.kept < often.kept
+    assert often.seconds < once.seconds
+    assert often.build > once.build, "what it costs now is told in full"
+
+
 def totals(child: Rel, func: str) -> Aggregate:
     return Aggregate(child, (Item("o_cust", col("o_cust", "bigint")),),
                      (AggCall(f"{func}_x", func, (col("l_price", "bigint"),), "bigint"),))  # fmt: skip
@@ -172,6 +194,15 @@ def test_a_small_delta_is_cheaper_than_a_recompute_and_a_large_one_is_not() -> N
     assert small.incremental < small.recompute
     assert large.incremental >= large.recompute
     assert not small.quick
+
+
+def test_new_lines_read_what_they_meet_and_nothing_else() -> None:
+    rows = {t: int(n) for t, n in ROWS.items()}
+    read = passing_by(facts(rows), {"lineitem": Change(6_000, 0, 6_000_000)}, frozenset())
+    assert node_key(BELOW) in read
+    assert node_key(ORDERS) in read
+    assert node_key(LINES) not in read
+    assert not passing_by(facts(rows), {"lineitem": Change(6_000, 0, 6_000_000)}, frozenset((node_key(BELOW),)))
 
 
 def test_prices_say_nothing_about_tiny_tables() -> None:

@@ -232,6 +232,7 @@ def command(
     try:
         generate(work / "data", sf)
         with Engine(work / "warehouse", memory_budget="6GB", save_states=False) as engine:
+            engine.share_states = False  # each way bears what it keeps
             start_muted(engine)
             slices = Slices(engine.spark, work / "data")
             runs = make(Experiment(engine, slices, held_back, console), list(queries or usual))

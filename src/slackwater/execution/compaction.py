@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 
 from slackwater.algebra.nodes import Aggregate, Field, Input
 from slackwater.algebra.partials import MergePartials, partial_schema
+from slackwater.execution.equal_states import release_unused, replace_everywhere
 from slackwater.execution.render import WEIGHT, consolidated, render
 from slackwater.execution.small_results import merge_small
 from slackwater.execution.states import State, checkpoint, release, stored_bytes
@@ -38,12 +39,14 @@ KEEP_VERSIONS = 100
 def compact_states(view: View) -> None:
     """Merge the segments of each state that has too many."""
     spark = None
-    for key, state in list(view.states.items()):
+    for state in list(view.states.values()):
         if len(state.segments) <= STATE_SEGMENTS:
             continue
         if spark is None:
             spark = view.engine.sessions.get("delta", view.settings)
-        view.states[key] = _merged(view, state, spark)
+        merged = _merged(view, state, spark)
+        replace_everywhere(view, state, merged)
+        release_unused(view.engine, (s for s in state.segments if s.rdd_id not in merged.rdd_ids()))
 
 
 def _merged(view: View, state: State, spark: SparkSession) -> State:
@@ -55,7 +58,6 @@ def _merged(view: View, state: State, spark: SparkSession) -> State:
     frame = _consolidated(view, replace(state, segments=merged), spark, whole=whole)
     _, segment = checkpoint(frame.coalesce(1 if grown < 64_000_000 and not whole else 2), eager=True)
     kept = (segment,) if whole else (first, segment)
-    release(merged)
     return replace(state, segments=kept)
 
 

@@ -21,6 +21,7 @@ from slackwater.capture.noise import quiet
 from slackwater.delta.aggregate import keeps_partials
 from slackwater.delta.environment import Change
 from slackwater.errors import SlackwaterError, ViewError
+from slackwater.execution.equal_states import equal_states
 from slackwater.execution.leaves import leaves
 from slackwater.execution.program import INCREMENTAL, INITIAL, RECOMPUTE, Program, compile_program
 from slackwater.execution.reports import Refresh
@@ -32,6 +33,7 @@ from slackwater.execution.state_planning import (
     Prices,
     learned,
     next_stairs,
+    passing_by,
     plan_next,
     price_now,
 )
@@ -55,6 +57,9 @@ VIEW_SHARE = 0.01
 
 BY_RULE = ("auto", "incremental")
 """Strategies that choose between delta and recompute by plain rules, not by price."""
+
+SERVES = 5.0
+"""A state is expected to serve so many refreshes, unless the forecast says that the next one is the last."""
 
 CLEARLY = 0.7
 """A recompute is chosen where it should take less than this share of an incremental refresh."""
@@ -112,6 +117,7 @@ class Refresher:
         self.prices: Prices | None = None
         self.planned: StatePlan | None = None
         self.outlook: Outlook | None = None
+        self.at_hand: Mapping[str, State] = {}
         self.leaves = leaves(self.engine, view.inputs)
         self.tables = {name: self._table(name) for name in view.inputs}
 
@@ -222,14 +228,15 @@ class Refresher:
         changed = sum(c.inserted + c.deleted for c in self.changes.values())
         small = "delta" if changed <= SMALL_DELTA else "large delta"
         spark = self.engine.sessions.get(small if mode == INCREMENTAL else "batch", view.settings)
-        inherited = dict(view.states) if mode == INITIAL and with_states else {}
-        if mode != INCREMENTAL and not isinstance(view.plan, Opaque) and not inherited:
+        self.at_hand = dict(view.states) if mode == INCREMENTAL or (mode == INITIAL and with_states) else {}
+        if mode != INCREMENTAL and not isinstance(view.plan, Opaque) and not self.at_hand:
             view.shares = {**view.shares, **self._plan_anew(self.engine.sessions.get("delta", view.settings))}
+        if mode == INITIAL and with_states and view.strategy != "rebatch":
+            self.at_hand = {**equal_states(view, self.upto), **self.at_hand}
         self.planned = self._plan_states(mode) if with_states and not isinstance(view.plan, Opaque) else None
         choices = self.planned.choices if self.planned is not None else ()
         wanted = frozenset(c.key for c in choices if c.keep)
-        at_hand = view.states if mode == INCREMENTAL else inherited
-        weights = {key: state.weighted for key, state in at_hand.items()}
+        weights = {key: state.weighted for key, state in self.at_hand.items()}
         sizes = {t: s.rows for t, s in self.tables.items()} if changed <= SMALL_DELTA else None
         program = compile_program(view.plan, mode, self.changes, weights, wanted, view.row_estimates(), sizes,
                                   signed_result=view.result_is_signed(), compare=self._compares())  # fmt: skip
@@ -276,9 +283,11 @@ class Refresher:
     def _plan_states(self, mode: str) -> StatePlan:
         """The states for the next refresh, chosen before this one runs: it can build them in passing."""
         view = self.view
-        states = frozenset[str]() if mode == RECOMPUTE else frozenset(view.states)
+        states = frozenset(self.at_hand)
         expected = self.expected()
-        at_hand = AtHand(states, mode != INCREMENTAL, view.known_bytes())
+        by_price = mode == INCREMENTAL and view.strategy not in BY_RULE
+        passing = passing_by(self.facts(), self.changes, states) if by_price else frozenset[str]()
+        at_hand = AtHand(states, mode != INCREMENTAL, view.known_bytes(), passing, self._serves())
         coming = tuple(sorted((t, _about(e.rows), round(4 * e.deletes)) for t, e in expected.items()))
 
         def plan() -> StatePlan:
@@ -289,8 +298,13 @@ class Refresher:
             return plan_next(self.facts(), view.strategy, self._budget(), expected, at_hand)
 
         # A plan that fits stays good while what is free and what is expected stay about the same.
-        planned = view.planned_states((mode, states, _about(self._budget()), coming), plan)
+        planned = view.planned_states((mode, states, passing, _about(self._budget()), coming), plan)
         return planned if planned.size <= self._budget() else plan()
+
+    def _serves(self) -> float:
+        """How many refreshes a state that is built now should serve: one, where the next is the last."""
+        coming = [t for t in self.outlook.forecast.tables if t.high > 0] if self.outlook is not None else []
+        return 1.0 if coming and all(t.complete_after for t in coming) else SERVES
 
     def _budget(self) -> int:
         """What this view's states may occupy beside those of the others."""
@@ -323,7 +337,7 @@ class Refresher:
         return Bindings(
             table=lambda name, at: self._frame(name, at, spark),
             old_result=lambda: view.result_rows(spark),
-            states=view.states,
+            states=self.at_hand,
             labels={node_key(node): describe(node) for node in view.plan.walk()},
             aggregates=frozenset(node_key(node) for node in view.plan.walk() if isinstance(node, Aggregate)),
         )
@@ -388,7 +402,7 @@ class Refresher:
         changed = frozenset(self.changes)
         touched = {node_key(n) for n in self.view.plan.walk()
                    if any(isinstance(x, Scan) and x.table in changed for x in n.walk())}  # fmt: skip
-        return {key: state for key, state in self.view.states.items() if key not in touched}
+        return {key: state for key, state in self.at_hand.items() if key not in touched}
 
 
 def _about(number: float) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyspark.errors import PySparkException
@@ -49,5 +50,6 @@ def load_states(view: View) -> dict[str, State]:
             _, segment = checkpoint(frame)
         except PySparkException:
             continue
-        found[record.node] = State(record.node, describe(node), (segment,), isinstance(node, Aggregate))
+        held = replace(segment, from_disk=True)
+        found[record.node] = State(record.node, describe(node), (held,), isinstance(node, Aggregate))
     return found

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from slackwater.algebra.nodes import Rel
+from slackwater.algebra.nodes import Rel, Scan
+from slackwater.algebra.printer import node_key
 from slackwater.delta.environment import Change
 from slackwater.delta.rules import has_delta
 from slackwater.planning.cardinality import Cardinalities, Expected
@@ -83,12 +84,7 @@ class Prices:
 
 def price_now(facts: Facts, changes: Mapping[str, Change], states: frozenset[str]) -> Prices:
     """Price both ways for the delta that is there."""
-    expected = {
-        t: Expected(float(c.inserted + c.deleted), c.deleted / max(c.inserted + c.deleted, 1))
-        for t, c in changes.items()
-    }
-    at_hand = AtHand(states, everything=False, sizes=facts.sizes)
-    root = facts.root(expected, at_hand)
+    root = _root_now(facts, changes, states)
     incremental = root.price(states, building=False)
     compared = [(d, extra) for d, extra in root.demands if d is Demand.NEW]
     recompute = Root(root.group, tuple(compared)).price(frozenset(), building=False)
@@ -99,6 +95,29 @@ def price_now(facts: Facts, changes: Mapping[str, Change], states: frozenset[str
         root.demand(states) is Demand.NEW,
         recompute - fixed < QUICK,
     )
+
+
+def _root_now(facts: Facts, changes: Mapping[str, Change], states: frozenset[str]) -> Root:
+    expected = {
+        t: Expected(float(c.inserted + c.deleted), c.deleted / max(c.inserted + c.deleted, 1))
+        for t, c in changes.items()
+    }
+    return facts.root(expected, AtHand(states, everything=False, sizes=facts.sizes))
+
+
+def passing_by(facts: Facts, changes: Mapping[str, Change], states: frozenset[str]) -> frozenset[str]:
+    """The nodes whose output at the new version an incremental refresh computes in full: to keep it is to write it.
+
+    What does not change is the same at the old version.
+    """
+    demanded = _root_now(facts, changes, states).demanded(states)
+    found = set()
+    for node in facts.plan.walk():
+        asked = demanded.get(node_key(node), Demand.NOTHING)
+        changed = any(isinstance(leaf, Scan) and leaf.table in changes for leaf in node.walk())
+        if asked & Demand.NEW or (asked & Demand.OLD and not changed):
+            found.add(node_key(node))
+    return frozenset(found)
 
 
 def plan_next(facts: Facts, strategy: str, budget: int, expected: Mapping[str, Expected], at_hand: AtHand) -> StatePlan:

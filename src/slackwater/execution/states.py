@@ -29,6 +29,8 @@ class StateSegment:
     weighted: bool
     rdd_id: int
     """Spark's number for it, under which its memory is accounted."""
+    from_disk: bool = False
+    """Whether the rows come from a file of the view's own, from which the first job that reads them loads them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,11 +51,15 @@ class AtHand:
         states: the keys of the states that are there.
         everything: the run computes the whole plan: a state can be filled in passing.
         sizes: measured bytes of states, by key.
+        passing: the nodes whose latest output the run computes anyway, though not the whole plan.
+        serves: how many refreshes a state that is built now is expected to serve.
     """
 
     states: frozenset[str] = frozenset()
     everything: bool = True
     sizes: Mapping[str, int] = field(default_factory=dict)
+    passing: frozenset[str] = frozenset()
+    serves: float = 1.0
 
 
 @dataclass(slots=True)
@@ -99,14 +103,14 @@ class Pricing:
             return None
         key, rows = plain.key, self.cards.of(node)
         size = self.at_hand.sizes.get(key) or int(row_bytes(node) * max(rows.full, 1.0))
-        return Keeping(key, size, self._build(plain, rows), _asked(ways, self, node))
+        return Keeping(key, size, self._build(plain, rows), _asked(ways, self, node), self.at_hand.serves)
 
     def _build(self, plain: Group, rows: Rows) -> float:
         """Seconds to have the state after this run."""
         if plain.key in self.at_hand.states:
             return 0.0
         write = self.rates.step + self.rates.write * rows.full
-        if self.at_hand.everything:
+        if self.at_hand.everything or plain.key in self.at_hand.passing:
             return write
         return write + price(plain, NEW, self.at_hand.states, building=False)
 

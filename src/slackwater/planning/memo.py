@@ -46,12 +46,19 @@ class Keeping:
         size: bytes, while the query is inactive.
         build: seconds to make it now; nothing where it is there already.
         ways: the ways to answer a demand with it.
+        serves: how many refreshes it is expected to serve: each bears its part of what it cost.
     """
 
     key: str
     size: int
     build: float
     ways: Ways
+    serves: float = 1.0
+
+    @property
+    def share(self) -> float:
+        """The part of the building that the next refresh bears."""
+        return self.build / self.serves
 
 
 @dataclass(frozen=True, slots=True, eq=False)

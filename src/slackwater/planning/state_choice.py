@@ -32,7 +32,7 @@ class StateChoice:
         slot = (group.key, demand)
         if slot not in self._found:
             options = [self._way(group, way) for way in group.ways(demand)]
-            options += [shift(self._way(group, way), kept.size, kept.build, kept.key, self.limit)
+            options += [shift(self._way(group, way), kept.size, kept.share, kept.key, self.limit)
                         for kept in group.keepings if kept.size <= self.limit
                         for way in kept.ways(demand)]  # fmt: skip
             self._found[slot] = best(options, self.limit)
@@ -65,13 +65,29 @@ class Pricer:
     def _price(self, group: Group, demand: Demand, kept: frozenset[str], building: bool) -> float:
         found = next((k for k in group.keepings if k.key in kept), None)
         ways = group.ways(demand) if found is None else found.ways(demand)
-        extra = found.build if found is not None and building else 0.0
+        extra = found.share if found is not None and building else 0.0
 
         def cost(way: Way) -> float:
             below = zip(group.inputs, way.demands, strict=True)
             return way.seconds + sum(self.price(g, d, kept, building=building) for g, d in below)
 
         return extra + min((cost(way) for way in ways), default=math.inf)
+
+    def demanded(self, group: Group, demand: Demand, kept: frozenset[str], found: dict[str, Demand]) -> None:
+        """Put down what the cheapest ways ask of each node that has no state."""
+        if demand is Demand.NOTHING:
+            return
+        state = next((k for k in group.keepings if k.key in kept), None)
+        if state is None:
+            found[group.key] = found.get(group.key, Demand.NOTHING) | demand
+
+        def cost(way: Way) -> float:
+            below = zip(group.inputs, way.demands, strict=True)
+            return way.seconds + sum(self.price(g, d, kept, building=False) for g, d in below)
+
+        way = min((group if state is None else state).ways(demand), key=cost)
+        for child, asked in zip(group.inputs, way.demands, strict=True):
+            self.demanded(child, asked, kept, found)
 
     def _below(self, group: Group) -> frozenset[str]:
         """The states that a group and all below it can have."""
@@ -103,6 +119,12 @@ class Root:
     def price(self, kept: frozenset[str], *, building: bool = True) -> float:
         """The least seconds of a refresh with exactly these states."""
         return min(self.pricer.price(self.group, d, kept, building=building) + extra for d, extra in self.demands)
+
+    def demanded(self, kept: frozenset[str]) -> dict[str, Demand]:
+        """What a refresh with these states asks of the nodes that have none."""
+        found: dict[str, Demand] = {}
+        self.pricer.demanded(self.group, self.demand(kept), kept, found)
+        return found
 
     def demand(self, kept: frozenset[str]) -> Demand:
         """Which of the demands is the cheaper with these states."""

@@ -49,11 +49,11 @@ def plan_states(root: Root, strategy: str, budget: float, plain: frozenset[str] 
     candidates = [g for g in _once(root.group.walk()) if g.keepings]
     among = candidates if plain is None else [g for g in candidates if g.key in plain]
     kept = _SELECT[strategy](root, among, max(budget, 0.0))
-    with_building = root.price(kept)
     seconds = root.price(kept, building=False)
+    build = sum(g.keepings[0].build for g in candidates if g.key in kept)
     size = sum(g.keepings[0].size for g in candidates if g.key in kept)
     choices = tuple(_choice(root, g, kept, budget - size) for g in candidates)
-    return StatePlan(choices, seconds, with_building - seconds, size, root.price(frozenset(), building=False),
+    return StatePlan(choices, seconds, build, size, root.price(frozenset(), building=False),
                      _next_best(root, candidates, kept, budget))  # fmt: skip
 
 
@@ -132,7 +132,8 @@ def _choice(root: Root, group: Group, kept: frozenset[str], left: float) -> Choi
     elif saves <= 0:
         reason = "would save nothing at the next refresh"
     else:
-        reason = f"would save {seconds_text(saves)}, and building it costs {seconds_text(state.build)}"
+        spread = f", spread over {state.serves:.0f} refreshes" if state.serves > 1 else ""
+        reason = f"would save {seconds_text(saves)}, and building it costs {seconds_text(state.build)}{spread}"
     return Choice(group.key, group.label, keep, reason, state.size, saves, state.build)
 
 

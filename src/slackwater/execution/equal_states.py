@@ -1,0 +1,89 @@
+"""Equal states of several views are kept once.
+
+Two states are equal if they are outputs of the same plan node, under the same pinned settings, over tables that have
+not changed between the versions of the two views. A new view starts with those that others have, and after every
+refresh a view takes the rows of another over in place of its own copy. Rows in use are never released.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from slackwater.algebra.nodes import Scan
+from slackwater.algebra.printer import node_key
+from slackwater.execution.leaves import leaves
+from slackwater.execution.states import State, StateSegment, release
+
+if TYPE_CHECKING:
+    from slackwater.engine import Engine
+    from slackwater.view import View
+
+
+def release_unused(engine: Engine, segments: Iterable[StateSegment]) -> None:
+    """Give the memory of rows back that no view has a state in any more."""
+    used = {i for view in engine.loaded_views() for state in view.states.values() for i in state.rdd_ids()}
+    release(s for s in segments if s.rdd_id not in used)
+
+
+def bytes_of_others(engine: Engine, own: View | None) -> int:
+    """What the states of all other views occupy; rows that `own` uses too are its own."""
+    mine = {i for state in own.states.values() for i in state.rdd_ids()} if own is not None else set[int]()
+    ident = own.id if own is not None else None
+    total, counted = 0, set(mine)
+    for view in engine.loaded_views():
+        if view.id == ident:
+            continue
+        measured = view.known_bytes()
+        for key in view.kept:
+            ids = view.states[key].rdd_ids() if key in view.states else frozenset[int]()
+            # Of a state that is shared in part, all is counted: too much rather than too little.
+            if not ids or not ids <= counted:
+                total += measured.get(key, 0)
+            counted |= ids
+    return total
+
+
+def equal_states(view: View, version: int) -> dict[str, State]:
+    """The states of other views that are what this one would have at a version."""
+    others = [v for v in view.engine.loaded_views() if v.id != view.id and v.states and v.settings == view.settings]
+    if not others or not view.engine.share_states:
+        return {}
+    present = {node_key(node): node for node in view.plan.walk()}
+    found: dict[str, State] = {}
+    changed: dict[tuple[str, int], bool] = {}
+    for other in others:
+        for key in other.states.keys() & present.keys() - found.keys():
+            state = other.states[key]
+            tables = {scan.table for scan in present[key].walk() if isinstance(scan, Scan)}
+            for table in tables:
+                if (table, other.version) not in changed:
+                    changed[table, other.version] = _changed(view.engine, table, other.version, version)
+            if not any(changed[table, other.version] for table in tables) and _is_free(state):
+                found[key] = state
+    return found
+
+
+def share_equal(view: View) -> None:
+    """Take the rows of other views' equal states over in place of copies of this view's own."""
+    doubles = [s for key, state in equal_states(view, view.version).items() if key in view.states
+               for s in view.take_over(key, state)]  # fmt: skip
+    release_unused(view.engine, doubles)
+
+
+def replace_everywhere(view: View, old: State, merged: State) -> None:
+    """A state was compacted: whoever shares all its rows has the merged ones instead."""
+    for other in (view, *view.engine.loaded_views()):
+        held = other.states.get(old.key)
+        if held is not None and held.segments == old.segments:
+            other.states[old.key] = merged
+
+
+def _is_free(state: State) -> bool:
+    """Whether the rows hang on nothing that goes with the view that has them."""
+    return not any(segment.from_disk for segment in state.segments)
+
+
+def _changed(engine: Engine, table: str, one: int, two: int) -> bool:
+    (leaf,) = leaves(engine, [table]).values()
+    return bool(engine.catalog.segments_between(leaf.owner, min(one, two), max(one, two)))
