@@ -338,6 +338,7 @@ class Refresher:
             table=lambda name, at: self._frame(name, at, spark),
             old_result=lambda: view.result_rows(spark),
             states=self.at_hand,
+            sizes=view.known_bytes(),
             labels={node_key(node): describe(node) for node in view.plan.walk()},
             aggregates=frozenset(node_key(node) for node in view.plan.walk() if isinstance(node, Aggregate)),
         )

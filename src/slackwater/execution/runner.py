@@ -59,6 +59,7 @@ class Bindings:
     table: Callable[[str, str], DataFrame]
     old_result: Callable[[], DataFrame]
     states: Mapping[str, State]
+    sizes: Mapping[str, int]
     labels: Mapping[str, str]
     aggregates: frozenset[str]
 
@@ -92,7 +93,8 @@ def _bind_inputs(program: Program, spark: SparkSession, bindings: Bindings) -> N
 
     def kept(name: str) -> None:
         if name.startswith("state_"):
-            bindings.states[name.removeprefix("state_")].scan(spark).createOrReplaceTempView(name)
+            key = name.removeprefix("state_")
+            bindings.states[key].scan(spark, bindings.sizes.get(key)).createOrReplaceTempView(name)
         else:
             bindings.old_result().createOrReplaceTempView(f"`{name}`")
 

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
 
 
+TASK_BYTES = 16_000_000
+"""A task is worth its price for so many bytes of a state."""
+
+
 @dataclass(frozen=True, slots=True)
 class StateSegment:
     """Checkpointed rows."""
@@ -54,11 +58,16 @@ class State:
         """Whether some rows are deletes."""
         return any(s.weighted for s in self.segments)
 
-    def scan(self, spark: SparkSession) -> DataFrame:
-        """All rows, as a leaf without history; with a weight column if any segment has weights."""
+    def scan(self, spark: SparkSession, size: int | None = None) -> DataFrame:
+        """All rows, as a leaf without history; with a weight column if any segment has weights.
+
+        Args:
+            spark: the session to read them in.
+            size: bytes, where they are known: what is small is read by few tasks.
+        """
         plain = [s for s in self.segments if not s.weighted]
         signed = [s for s in self.segments if s.weighted]
-        frames = [_leaf(spark, group) for group in (plain, signed) if group]
+        frames = [_leaf(spark, group, size) for group in (plain, signed) if group]
         if len(frames) == 2:
             return frames[0].withColumn(WEIGHT, lit(1)).unionAll(frames[1])
         return frames[0]
@@ -79,11 +88,13 @@ def checkpoint(frame: DataFrame, *, eager: bool = False) -> tuple[DataFrame, Sta
     return cut, StateSegment(rdd, cut._jdf.schema(), WEIGHT in cut.columns, int(rdd.id()))
 
 
-def _leaf(spark: SparkSession, segments: list[StateSegment]) -> DataFrame:
+def _leaf(spark: SparkSession, segments: list[StateSegment], size: int | None) -> DataFrame:
     rdd = segments[0].rdd
     for segment in segments[1:]:
         rdd = rdd.union(segment.rdd)
     most = 2 * spark._sc.defaultParallelism
+    if size is not None:
+        most = min(most, size // TASK_BYTES + 1)
     if rdd.getNumPartitions() > most:
         jvm: Any = spark._jvm
         rdd = rdd.coalesce(most, False, jvm.scala.Option.empty(), None)
