@@ -86,11 +86,13 @@ class ExpressionReader:
         names: the plan's names.
         functions: Spark's function name for an expression class, asked only for classes not known here.
         scalar: the column that stands for a scalar subquery.
+        declared: the kinds of the user-defined functions that may be called.
     """
 
     names: NameBook
     functions: Callable[[], Mapping[str, str]]
     scalar: Callable[[Tree], Expr] | None = None
+    declared: Mapping[str, str] = field(default_factory=dict)
 
     def read(self, tree: Tree, replace: Callable[[Tree], Expr | None] | None = None) -> Expr:
         """Turn one expression; `replace` may answer for a subtree."""
@@ -120,6 +122,9 @@ class ExpressionReader:
         if name == "Cast":
             dtype = type_name(tree.props["dataType"])
             return Expr("cast", args, f"CAST({args[0].text} AS {dtype})", dtype)
+        if name == "PythonUDF":
+            function, listed = str(tree.props["name"]), ", ".join(a.text for a in args)
+            return Expr(f"udf {function}", args, f"{quote(function)}({listed})", type_name(tree.props["dataType"]))
         if name == "CaseWhen":
             return call("case", *args)
         if name == "If":
