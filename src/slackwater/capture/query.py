@@ -21,7 +21,8 @@ from slackwater.capture.hidden import add_generated, java_nodes, java_seq
 from slackwater.capture.lenient import note_lenient_aggregates
 from slackwater.capture.noise import quiet
 from slackwater.capture.order_dependent import refuse_order_dependent
-from slackwater.capture.plans import LEAF, PYTHON, PlanReader, TableShape
+from slackwater.capture.pivots import note_pivot_values
+from slackwater.capture.plans import COLLATED, LEAF, PYTHON, PlanReader, TableShape
 from slackwater.capture.ties import settle_ties
 from slackwater.capture.trees import Tree, attribute_id, class_names, parse
 from slackwater.capture.types import with_types
@@ -78,6 +79,7 @@ _MOVING = re.compile(r"\b(?:date|timestamp\w*)\s*(['\"])\s*(?:now|today|tomorrow
 """Literals that Spark's parser turns into the present time, so that no plan shows what they were."""
 
 _LENIENT = re.compile(r"\btry_(?!(?:sum|avg)\()\w+\(", re.IGNORECASE)
+_COLLATED = re.compile(r"\bcollate[ (]", re.IGNORECASE)
 _OWN_ESCAPE = re.compile(r" ESCAPE '")
 
 
@@ -126,6 +128,7 @@ def capture(
             _add_projections(optimized, plan)
             note_lenient_aggregates(optimized, plan, str(execution.analyzed().toString()))
             add_generated(optimized, plan, spark)
+            note_pivot_values(optimized, plan)
         _refuse_what_json_hides(execution.analyzed())
         kinds = {name: function.kind for name, function in declared.items()}
         rel, order = _read(optimized, frame, spark, tables, kinds)
@@ -210,6 +213,8 @@ def _refuse_what_json_hides(analyzed: JavaObject) -> None:
         raise Unsupported(
             "EXPRESSION_UNSUPPORTED", found[0].rstrip("("), "lenient casts and arithmetic are not incremental yet"
         )
+    if _COLLATED.search(text):
+        raise Unsupported("EXPRESSION_UNSUPPORTED", "collation", COLLATED)
     if _OWN_ESCAPE.search(text):
         raise Unsupported("EXPRESSION_UNSUPPORTED", "Like", "an ESCAPE of its own is not incremental yet")
 

@@ -65,7 +65,7 @@ def verify(view: View, examples: int) -> Verification:
     actual = view.result_frame(spark).toDF(*names)
     signed = expected.unionAll(actual.withColumn(WEIGHT, F.lit(-1)))
     differing = (
-        spark.sql(consolidated("SELECT * FROM {both}", fields, plain=False), both=signed)
+        spark.sql(consolidated("SELECT * FROM {both}", fields, plain=False, loose=True), both=signed)
         .limit(MOST_DIFFERENCES)
         .collect()
     )
