@@ -132,7 +132,10 @@ def _module(module: ModuleType) -> Iterator[str]:
         return
     files = sorted(Path(file).parent.rglob("*.py")) if Path(file).name == "__init__.py" else [Path(file)]
     for path in files:
-        yield f"module {name} {hashlib.sha256(path.read_bytes()).hexdigest()}"
+        try:
+            yield f"module {name} {hashlib.sha256(path.read_bytes()).hexdigest()}"
+        except OSError:  # inside an archive, say
+            yield uuid.uuid4().hex
 
 
 _BESIDE_THE_POINT = ("__module__", "__doc__", "__firstlineno__", "__static_attributes__")
