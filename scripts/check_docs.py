@@ -1,4 +1,4 @@
-"""Checks the documentation: do its relative links lead somewhere, and does the code in the README parse?"""
+"""Checks the documentation: do its relative links lead somewhere, and does the code in it parse?"""
 
 import re
 import subprocess
@@ -125,8 +125,6 @@ def main() -> int:
             checked_links += 1
             if problem := broken_link(document, target):
                 problems.append(f"{name}:{number}: {problem}")
-        if document != readme:
-            continue
         for block in blocks:
             checked_blocks += block.language in {"python", "py", "bash", "sh", "shell"}
             if problem := broken_code(block):
@@ -134,7 +132,7 @@ def main() -> int:
     for problem in problems:
         print(problem)
     print(
-        f"{len(documents)} documents, {checked_links} relative links, {checked_blocks} code blocks in the README: "
+        f"{len(documents)} documents, {checked_links} relative links, {checked_blocks} code blocks: "
         f"{len(problems) or 'no'} {'problem' if len(problems) == 1 else 'problems'}"
     )
     return 1 if problems else 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import logging
 import os
+import runpy
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -55,11 +56,13 @@ class Session:
         output: where its words go.
         catalog: the catalog's URL; None for the SQLite file inside the warehouse.
         budget: what states may occupy.
+        functions: a Python file that declares the functions which views call.
     """
 
     output: Output
     catalog: str | None
     budget: str
+    functions: Path | None = None
 
     @contextmanager
     def engine(self, warehouse: Path, *, read_only: bool = False, create: bool = False) -> Iterator[Engine]:
@@ -76,6 +79,23 @@ class Session:
         """Start Spark now, behind a spinner and with its own words muted."""
         with self.output.working("starting Spark"):
             start_muted(engine)
+            if self.functions is not None:
+                declare_functions(engine, self.functions)
+
+
+def declare_functions(engine: Engine, file: Path) -> None:
+    """Run a Python file and let its `register(engine)` declare functions."""
+    try:
+        register = runpy.run_path(str(file)).get("register")
+        if not callable(register):
+            raise SlackwaterError("FUNCTION_INVALID", f"{file} has no function register(engine)",
+                                  "declare functions in it: engine.register_udf(…, deterministic=True)")  # fmt: skip
+        register(engine)
+    except SlackwaterError:
+        raise
+    except Exception as error:
+        message = f"{file} failed: {type(error).__name__}: {_first_line(error)}"
+        raise SlackwaterError("FUNCTION_INVALID", message, "correct the file; nothing was changed") from error
 
 
 def _require_warehouse(warehouse: Path, catalog: str | None) -> None:
@@ -145,10 +165,15 @@ def with_session(function: Callable[..., None]) -> Callable[..., None]:
     @click.option("--memory-budget", metavar="SIZE", default=DEFAULT_BUDGET, show_default=True,
                   envvar="SLACKWATER_MEMORY_BUDGET", show_envvar=True,
                   help="What the states of all views may occupy between refreshes.")  # fmt: skip
+    @click.option("--functions", "declaring", metavar="FILE", envvar="SLACKWATER_FUNCTIONS", show_envvar=True,
+                  type=click.Path(exists=True, dir_okay=False, path_type=Path),
+                  help="A Python file whose register(engine) declares the functions that views call.")  # fmt: skip
     @functools.wraps(function)
-    def wrapped(json_only: bool, catalog: str | None, memory_budget: str, **arguments: Any) -> None:
+    def wrapped(
+        json_only: bool, catalog: str | None, memory_budget: str, declaring: Path | None, **arguments: Any
+    ) -> None:
         with Output(json_only) as output, reported(output):
-            function(Session(output, catalog, memory_budget), **arguments)
+            function(Session(output, catalog, memory_budget, declaring), **arguments)
 
     return wrapped
 

@@ -247,7 +247,7 @@ def _explained(engine: Engine, create: ddl.CreateView) -> Explained:
                 require_incremental(found, create.name)
             if old is None or not create.replace:
                 return Explained(found)
-            options = {"strategy": create.strategy}
+            options = {"strategy": create.strategy, "functions": engine.functions.records(captured.functions)}
             replacement = plan_replacement(engine, old, captured, settings, options)[1]
             if not replacement.same_query:
                 refuse_while_read(old, "given another query")

@@ -28,10 +28,12 @@ from slackwater.capture import Captured, capture
 from slackwater.ddl import parse
 from slackwater.ddl_running import Outcome, run_statement
 from slackwater.declared import Declared, renamed
+from slackwater.declaring import Declaring
 from slackwater.eligibility import Eligibility, eligibility, refused, require_incremental
 from slackwater.errors import QueryRefused, SlackwaterError, TableError, ViewError
 from slackwater.execution.calibration import calibrate, cluster_of
 from slackwater.execution.equal_states import bytes_of_others
+from slackwater.execution.functions import Functions
 from slackwater.execution.leaves import inputs_of, refuse_cycle, tables_read
 from slackwater.execution.sessions import Sessions, active_session_kept, start_spark
 from slackwater.planning.rates import Rates
@@ -49,7 +51,7 @@ from slackwater.table_schemas import check_table, table_schema
 from slackwater.view import View
 
 
-class Engine:
+class Engine(Declaring):
     """Opens or creates a warehouse.
 
     Args:
@@ -92,7 +94,9 @@ class Engine:
         self._scheduler = Scheduler(self)
         self._symbols = Symbols()
         self._closed = False
-        self._spark, self._own_spark, self._sessions = spark, False, None if spark is None else Sessions(spark)
+        self.functions = Functions()
+        self._spark, self._own_spark = spark, False
+        self._sessions: Sessions | None = None
         try:
             if not read_only:
                 self.lease = WriterLease.acquire(self.catalog, f"slackwater engine on {self.path}")
@@ -176,7 +180,7 @@ class Engine:
     def sessions(self) -> Sessions:
         """Sessions for our own work."""
         if self._sessions is None:
-            self._sessions = Sessions(self.spark)
+            self._sessions = Sessions(self.spark, self.functions)
         return self._sessions
 
     def now(self) -> float:
@@ -312,7 +316,8 @@ class Engine:
             read = tables_read(self, inputs_of(captured.plan))
             forecaster = check_forecaster(forecast or Learned(), self.catalog.tables(), read)
             options = {"strategy": strategy, "declared": declared.to_json(), "refresh": policy_to_json(policy),
-                       "forecast": forecaster.to_dict()}  # fmt: skip
+                       "forecast": forecaster.to_dict(),
+                       "functions": self.functions.records(captured.functions)}  # fmt: skip
             if replace and (old := self._existing(name)) is not None:
                 return replace_view(self, old, captured, settings, options, discard_states=discard_states)
             query_json = json.dumps({"sql": captured.sql, "columns": captured.columns, "order": captured.order})
@@ -360,7 +365,7 @@ class Engine:
             query = query({shape.name: spark.table(quote(shape.name)) for shape in shapes.values()})
         if isinstance(query, DataFrame) and query.sparkSession is not spark:
             query = adopt(query, spark)
-        return capture(query, spark, shapes)
+        return capture(query, spark, shapes, self.functions.for_capture())
 
     def symbol(self, name: str) -> DataFrame:
         """The symbolic DataFrame of one table or view, in the user's session."""

@@ -49,6 +49,11 @@ CODES: Final[dict[str, str]] = {
     "SCHEDULE_INVALID": "The schedule could not be understood.",
     "SCHEDULE_EXISTS": "The view has a schedule already.",
     "SCHEDULE_MISSING": "The view has no schedule.",
+    # User-defined functions.
+    "FUNCTION_INVALID": "The function cannot be declared.",
+    "FUNCTION_UNDECLARED": "The function is not declared deterministic.",
+    "FUNCTION_MISSING": "A view calls a function that is not declared in this process.",
+    "FUNCTION_CHANGED": "A function is no longer what a view took it for.",
     # SQL statements.
     "STATEMENT_INVALID": "The SQL statement could not be understood.",
     "STATEMENT_UNSUPPORTED": "The SQL statement is not one that the engine runs.",

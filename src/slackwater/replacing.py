@@ -115,8 +115,8 @@ def plan_replacement(
 
 
 def _same_query(old: View, new: View) -> bool:
-    ours = (to_json(old.logical_plan), old.columns, old.order, old.settings)
-    return ours == (to_json(new.logical_plan), new.columns, new.order, new.settings)
+    ours = (to_json(old.logical_plan), old.columns, old.order, old.settings, old.functions)
+    return ours == (to_json(new.logical_plan), new.columns, new.order, new.settings, new.functions)
 
 
 def _obstacle(old: View, new: View, key: str, present: frozenset[str], wanted: frozenset[str]) -> str:
@@ -125,6 +125,8 @@ def _obstacle(old: View, new: View, key: str, present: frozenset[str], wanted: f
         return "the new view keeps no states"
     if old.settings != new.settings:
         return "the settings of Spark that the view depends on have changed"
+    if any(old.functions.get(name, now) != now for name, now in new.functions.items()):
+        return "the code of a function has changed"
     if key not in present:
         return "no operator of the new query computes the same"
     if key not in wanted:

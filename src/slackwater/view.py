@@ -69,6 +69,7 @@ class View:
         self._known_bytes: dict[str, int] = options.get("bytes", {})
         self.observed: dict[str, float] = options.get("observed", {})
         self.corrections: dict[str, float] = options.get("corrections", {})
+        self.functions: dict[str, dict[str, str]] = options.get("functions", {})
         self._planned: tuple[Any, StatePlan] | None = None
         self.plan: Rel = from_json(json.loads(record.plan_json))
         self.logical_plan: Rel = from_json(options["logical"]) if "logical" in options else self.plan
@@ -132,6 +133,8 @@ class View:
         """Bring the result to the latest version, in one commit; `full` recomputes it."""
         self._check_alive()
         with self.engine.writing():
+            for view in (*views_read(self.engine, self.inputs), self):
+                self.engine.functions.moved(view)  # before any of them is refreshed
             for below in views_read(self.engine, self.inputs):
                 below.refresh_alone()
             return self.refresh_alone(full=full)
@@ -326,7 +329,8 @@ class View:
                 "refresh": policy_to_json(self.policy), "shares": self.shares,
                 "forecast": self.forecaster.to_dict(), "choices": listed,
                 "bytes": {**self._known_bytes, **sizes}, "logical": to_json(self.logical_plan),
-                "observed": self.observed, "corrections": self.corrections}  # fmt: skip
+                "observed": self.observed, "corrections": self.corrections,
+                "functions": self.functions}  # fmt: skip
 
     def planned_states(self, situation: Any, plan: Callable[[], StatePlan]) -> StatePlan:
         """The choice of states in a situation; planned once while the situation lasts."""

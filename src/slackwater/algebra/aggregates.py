@@ -1,11 +1,13 @@
 """Aggregate functions and how their partial results combine.
 
-Three classes, from the best to the least:
+Four classes, from the best to the least:
 
 * **additive**: partials are sums, so inserts and deletes both merge (`count`, exact `sum` and `avg`, exact variance).
 * **mergeable**: partials of inserts merge, a delete redoes the group (`min`, `max`, bit and boolean functions, and sums
   of FLOAT/DOUBLE, which would drift or turn into NaN if deletes were subtracted).
-* **redo**: any change redoes the group (everything else).
+* **kept**: any change redoes the group, and the last results are kept, so that old rows can be taken back whatever they
+  hold (user-defined aggregates).
+* **redo**: any change redoes the group on both versions (everything else).
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ class Combine(IntEnum):
 
     ADDITIVE = 0
     MERGEABLE = 1
-    REDO = 2
+    KEPT = 2
+    REDO = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,7 @@ class AggCall:
         form: the spelling where it is not `func(args)`: the places of arguments are `{0}`, `{1}`, …, and `{filter}` is
             that of the FILTER, if it is not at the end.
         completed: Spark could give several answers; `form` or the arguments choose one.
+        user: for a user-defined function "merge" where its results merge, else "kept"; empty for Spark's own.
     """
 
     name: str
@@ -49,6 +53,7 @@ class AggCall:
     where: Expr | None = None
     form: str = ""
     completed: bool = False
+    user: str = ""
 
     @property
     def inputs(self) -> frozenset[str]:
@@ -71,6 +76,11 @@ class AggCall:
         """The class of the call; see the module's text."""
         if self.distinct and self.func not in ("min", "max"):
             return Combine.REDO
+        if self.user:
+            # An old and a new row are compared, which Spark cannot do with maps.
+            comparable = "map<" not in self.dtype and "variant" not in self.dtype
+            merges = Combine.MERGEABLE if self.user == "merge" else Combine.KEPT
+            return merges if comparable else Combine.REDO
         return _combine(self.func, self.args[0].dtype if self.args else "")
 
     @property

@@ -214,6 +214,8 @@ class Aggregate(Rel):
     @property
     def combine(self) -> Combine:
         """The hardest class among its functions."""
+        if not self.groups and any(a.user for a in self.aggs):
+            return Combine.REDO  # without keys Spark gives no row for no input, which partial rows cannot say
         return max((a.combine for a in self.aggs), default=Combine.ADDITIVE)
 
     @property

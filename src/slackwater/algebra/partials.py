@@ -20,6 +20,20 @@ DELETES = "_d"
 """The number of deleted input rows behind a change; what decides whether a mergeable group is redone."""
 
 
+MERGE = "slackwater_merge_"
+"""How the names of the SQL functions start that merge the results of user-defined aggregates."""
+
+
+def user_merge(func: str) -> str:
+    """The SQL function that merges a list of a user-defined aggregate's results."""
+    return f"{MERGE}{func}"
+
+
+def user_rows(func: str) -> str:
+    """The SQL function that counts rows beside a user-defined aggregate: Spark lets no function of its own do so."""
+    return f"slackwater_rows_{func}"
+
+
 OVERFLOW = "SLACKWATER_PARTIAL_OVERFLOW"
 """What a program raises where a partial result leaves its type; the refresh then recomputes instead."""
 
@@ -31,7 +45,7 @@ class PartialColumn:
     Attributes:
         name: the column's name.
         merge: the function that combines it over partial rows (`sum`, `min`, …).
-        role: `total`, `square`, `seen` or `value`: what the finishing expression takes it for.
+        role: `total`, `square`, `seen`, `value` or `user`: what the finishing expression takes it for.
         dtype: Spark's type, to which it is cast so that every segment of a state agrees.
     """
 
@@ -63,6 +77,9 @@ def partial_columns(call: AggCall) -> tuple[PartialColumn, ...]:
     def column(suffix: str, merge: str, role: str, dtype: str) -> PartialColumn:
         return PartialColumn(f"{call.name}${suffix}", merge, role, dtype)
 
+    if call.user:
+        merge = user_merge(call.func) if call.user == "merge" else "first"
+        return (column("v", merge, "user", f"struct<v:{call.dtype}>"),)
     if call.func == "count":
         return (column("n", "sum", "seen", "bigint"),)
     if call.func in ("sum", "avg"):
@@ -95,6 +112,8 @@ def finish_text(call: AggCall, prefix: str = "") -> str:
         return f"COALESCE({seen}, 0L)"
     if "value" in roles:
         return roles["value"]
+    if "user" in roles:
+        return f"{roles['user']}.v"
     if call.func == "sum":
         return f"IF({seen} > 0, CAST({total} AS {call.dtype.upper()}), NULL)"
     if call.func == "avg":

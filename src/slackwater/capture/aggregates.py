@@ -12,6 +12,7 @@ from slackwater.algebra.expressions import Expr, col, quote
 from slackwater.capture.expressions import ExpressionReader, NameBook, Unsupported
 from slackwater.capture.functions import Function, read_function
 from slackwater.capture.trees import Tree
+from slackwater.errors import QueryRefused
 
 if TYPE_CHECKING:
     from slackwater.capture.plans import PlanReader
@@ -52,6 +53,7 @@ class AggregateReader:
                 return None
 
         items, ids = self._plan.items(outputs, answer)
+        _refuse_mixture(tuple(self._calls.values()))
         aggregate: n.Rel = n.Aggregate(child, groups, tuple(self._calls.values()))
         return n.Project(self._with_scalars(aggregate, outside), tuple(items)), ids
 
@@ -76,12 +78,23 @@ class AggregateReader:
             found = Function("max", (self._exprs.read(function.children[0]),))
         else:
             found = read_function(function, self._exprs, distinct=distinct)
-        made = AggCall("", found.func, found.args, "", distinct, condition, found.form, found.completed)
+        made = AggCall("", found.func, found.args, "", distinct, condition, found.form, found.completed, found.user)
         if made.text not in self._calls:
             first = found.args[0] if found.args else None
             wish = found.func if first is None or first.column is None else f"{found.func}_{first.column}"
             self._calls[made.text] = replace(made, name=self._names.fresh(wish))
         return self._calls[made.text], found.field
+
+
+def _refuse_mixture(calls: tuple[AggCall, ...]) -> None:
+    """Spark computes user-defined aggregates and its own only apart from each other."""
+    if len({bool(call.user) for call in calls}) > 1:
+        named = ", ".join(sorted({call.func for call in calls if call.user}))
+        raise QueryRefused(
+            "QUERY_UNSUPPORTED",
+            f"Spark cannot compute {named} beside aggregate functions of its own in one SELECT",
+            "compute them in two subqueries and join these by the group's key",
+        )
 
 
 def _outside_functions(tree: Tree) -> list[Tree]:

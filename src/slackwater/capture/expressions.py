@@ -10,17 +10,9 @@ from decimal import Decimal
 from pyspark.errors import PySparkException
 
 from slackwater.algebra.expressions import Expr, call, col, quote, string_text
+from slackwater.capture.literals import TIME_ARITHMETIC, special_literal, time_arithmetic
 from slackwater.capture.trees import Tree, attribute_id, type_name
-
-
-class Unsupported(Exception):
-    """Something that the algebra cannot follow; the view is then recomputed or refused."""
-
-    def __init__(self, code: str, operator: str, reason: str) -> None:
-        """Name the operator and say why."""
-        super().__init__(f"{operator}: {reason}")
-        self.code, self.operator, self.reason = code, operator, reason
-
+from slackwater.capture.trees import Unsupported as Unsupported
 
 _INFIX = {
     "Add": "+", "Subtract": "-", "Multiply": "*", "Divide": "/", "Remainder": "%", "EqualTo": "=",
@@ -39,6 +31,7 @@ _FUNCTIONS = {
     "StartsWith": "startswith", "EndsWith": "endswith", "Contains": "contains", "Coalesce": "coalesce",
     "IntegralDivide": "div", "Substring": "substring", "Year": "year", "Month": "month", "DayOfMonth": "day",
     "CreateNamedStruct": "named_struct", "CreateArray": "array", "CreateMap": "map", "Concat": "concat",
+    "Hour": "hour", "Minute": "minute", "Second": "second",
     "Upper": "upper", "Lower": "lower", "Length": "length", "Abs": "abs", "Greatest": "greatest", "Least": "least",
 }  # fmt: skip
 # Properties that say nothing the SQL text would have to repeat: they follow from the session's pinned settings.
@@ -46,6 +39,10 @@ _SILENT = {
     "class", "num-children", "timeZoneId", "evalMode", "evalContext", "failOnError", "ansiEnabled", "nullOnOverflow",
     "legacySizeOfNull", "nullable", "stringResultType", "dataType", "useStringTypeWhenEmpty",
 }  # fmt: skip
+
+
+_DEFAULTS = (("legacyNegativeIndex", False),)
+"""Properties that say nothing as long as they have these values."""
 
 
 @dataclass(slots=True)
@@ -86,11 +83,13 @@ class ExpressionReader:
         names: the plan's names.
         functions: Spark's function name for an expression class, asked only for classes not known here.
         scalar: the column that stands for a scalar subquery.
+        declared: the kinds of the user-defined functions that may be called.
     """
 
     names: NameBook
     functions: Callable[[], Mapping[str, str]]
     scalar: Callable[[Tree], Expr] | None = None
+    declared: Mapping[str, str] = field(default_factory=dict)
 
     def read(self, tree: Tree, replace: Callable[[Tree], Expr | None] | None = None) -> Expr:
         """Turn one expression; `replace` may answer for a subtree."""
@@ -115,11 +114,16 @@ class ExpressionReader:
         name = tree.name
         if name in _INFIX:
             return call(_INFIX[name], *args, dtype=_predicate_type(name))
+        if name in TIME_ARITHMETIC:
+            return time_arithmetic(tree, args)
         if name in _UNARY:
             return call(_UNARY[name], *args, dtype="" if name == "UnaryMinus" else "boolean")
         if name == "Cast":
             dtype = type_name(tree.props["dataType"])
             return Expr("cast", args, f"CAST({args[0].text} AS {dtype})", dtype)
+        if name == "PythonUDF":
+            function, listed = str(tree.props["name"]), ", ".join(a.text for a in args)
+            return Expr(f"udf {function}", args, f"{quote(function)}({listed})", type_name(tree.props["dataType"]))
         if name == "CaseWhen":
             return call("case", *args)
         if name == "If":
@@ -144,7 +148,7 @@ class ExpressionReader:
         if function is None:
             raise Unsupported("EXPRESSION_UNSUPPORTED", name, "no SQL function stands for this expression")
         extra = {k: v for k, v in tree.props.items() if k not in _SILENT and not _is_child_index(v)}
-        if any(v not in (None, [], {}) for v in extra.values()):
+        if any(v not in (None, [], {}) and (k, v) not in _DEFAULTS for k, v in extra.items()):
             raise Unsupported("EXPRESSION_UNSUPPORTED", name, f"its properties {sorted(extra)} have no place in SQL")
         if not function.isidentifier():
             # An operator such as << stands between its operands, one such as ~ before its only one.
@@ -204,4 +208,6 @@ def _literal(tree: Tree) -> Expr:
         return Expr("lit", (), f"DATE '{text}'", dtype)
     if dtype == "timestamp" and re.fullmatch(r"[-+]?\d{4,}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?", text):
         return Expr("lit", (), f"TIMESTAMP '{text}Z'", dtype)  # printed in UTC, whatever the session's zone
+    if (special := special_literal(dtype, text)) is not None:
+        return special
     raise Unsupported("EXPRESSION_UNSUPPORTED", "Literal", f"a constant of type {dtype} has no safe spelling")

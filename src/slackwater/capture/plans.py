@@ -20,6 +20,13 @@ LEAF = re.compile(r"sw_(\d+)_(\d+)")
 """The name of a leaf's column: the table's number and the column's position."""
 
 
+COLLATED = "strings that are equal without being the same have no delta yet"
+"""Why a collation is recomputed; besides, Spark's JSON does not tell types apart by it."""
+
+PYTHON = ("BatchEvalPython", "ArrowEvalPython")
+"""Operators that call user-defined functions: Spark's optimizer takes these out of all other expressions."""
+
+
 @dataclass(frozen=True, slots=True)
 class TableShape:
     """What capture must know of a table: its name and columns."""
@@ -39,6 +46,7 @@ class PlanReader:
     functions: Callable[[], Mapping[str, str]]
     needed: frozenset[int]
     typed: Callable[[n.Rel], n.Rel]
+    declared: Mapping[str, str] = field(default_factory=dict)
     names: NameBook = field(default_factory=NameBook)
     _exprs: ExpressionReader = field(init=False)
     _scalars: ScalarReader = field(init=False)
@@ -46,7 +54,7 @@ class PlanReader:
     def __post_init__(self) -> None:
         """Set up the expression reader over the same names."""
         self._scalars = ScalarReader(self.read, self.typed, self.names)
-        self._exprs = ExpressionReader(self.names, self.functions, self._scalars.column)
+        self._exprs = ExpressionReader(self.names, self.functions, self._scalars.column, self.declared)
 
     def read(self, tree: Tree) -> tuple[n.Rel, list[int]]:
         """The node and the ids of its output columns."""
@@ -66,6 +74,8 @@ class PlanReader:
             if ident not in self.needed:
                 continue
             column = table.columns[position]
+            if "collate " in column.dtype:
+                raise Unsupported("EXPRESSION_UNSUPPORTED", "collation", f"{column.name}: {COLLATED}")
             fields.append(n.Field(self.names.name(ident, column.name), column.dtype))
             positions.append(position)
             ids.append(ident)
@@ -86,6 +96,19 @@ class PlanReader:
         trees = tree.nested_list("projectList")
         child = self.with_scalars(child, trees)
         items, ids = self.items(trees)
+        return n.Project(child, tuple(items)), ids
+
+    def _python(self, tree: Tree) -> tuple[n.Rel, list[int]]:
+        """The input's columns, and one more for each call of a user-defined function."""
+        child, ids = self.read(tree.children[0])
+        calls = tree.nested_list("udfs")
+        items = list(n.pass_through(child.schema))
+        child = self.with_scalars(child, calls)
+        for made, attribute in zip(calls, tree.nested_list("resultAttrs"), strict=True):
+            ident = attribute_id(attribute.props)
+            self.names.types[ident] = type_name(attribute.props["dataType"])
+            items.append(n.Item(self.names.name(ident, made.props["name"]), self._exprs.read(made)))
+            ids = [*ids, ident]
         return n.Project(child, tuple(items)), ids
 
     def with_scalars(self, child: n.Rel, trees: list[Tree]) -> n.Rel:
@@ -216,4 +239,5 @@ _READERS: dict[str, Callable[[PlanReader, Tree], tuple[n.Rel, list[int]]]] = {
     "GlobalLimit": PlanReader._limit,
     "LocalLimit": PlanReader._limit,
     "Offset": PlanReader._limit,
+    **dict.fromkeys(PYTHON, PlanReader._python),
 }

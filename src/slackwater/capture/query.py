@@ -21,10 +21,12 @@ from slackwater.capture.hidden import add_generated, java_nodes, java_seq
 from slackwater.capture.lenient import note_lenient_aggregates
 from slackwater.capture.noise import quiet
 from slackwater.capture.order_dependent import refuse_order_dependent
-from slackwater.capture.plans import LEAF, PlanReader, TableShape
+from slackwater.capture.pivots import note_pivot_values
+from slackwater.capture.plans import COLLATED, LEAF, PYTHON, PlanReader, TableShape
 from slackwater.capture.ties import settle_ties
 from slackwater.capture.trees import Tree, attribute_id, class_names, parse
 from slackwater.capture.types import with_types
+from slackwater.capture.user_functions import UserFunction, functions_called
 from slackwater.errors import QueryRefused
 
 if TYPE_CHECKING:
@@ -54,9 +56,7 @@ _UNSTABLE = {
     "Sample", "SparkVersion", "SessionUser", "SessionWindow",
 }  # fmt: skip
 _FOREIGN_CODE = {
-    "PythonUDF",
     "ScalaUDF",
-    "PythonUDAF",
     "ScalaAggregator",
     "ScalaUDAF",
     "HiveSimpleUDF",
@@ -79,6 +79,7 @@ _MOVING = re.compile(r"\b(?:date|timestamp\w*)\s*(['\"])\s*(?:now|today|tomorrow
 """Literals that Spark's parser turns into the present time, so that no plan shows what they were."""
 
 _LENIENT = re.compile(r"\btry_(?!(?:sum|avg)\()\w+\(", re.IGNORECASE)
+_COLLATED = re.compile(r"\bcollate[ (]", re.IGNORECASE)
 _OWN_ESCAPE = re.compile(r" ESCAPE '")
 
 
@@ -91,23 +92,33 @@ class Captured:
         columns: the user's names for the output columns, by position.
         order: the root's ORDER BY as SQL over the output columns, for `result()`.
         sql: the query's text where there is one.
+        functions: the user-defined functions that the query calls.
     """
 
     plan: n.Rel
     columns: tuple[str, ...]
     order: tuple[str, ...]
     sql: str | None
+    functions: tuple[str, ...] = ()
 
 
-def capture(query: str | DataFrame, spark: SparkSession, tables: Mapping[int, TableShape]) -> Captured:
+def capture(
+    query: str | DataFrame,
+    spark: SparkSession,
+    tables: Mapping[int, TableShape],
+    declared: Mapping[str, UserFunction] | None = None,
+) -> Captured:
     """Turn a query into a plan.
 
-    `spark` is a session with the capture settings in which every table is a temporary view over a symbolic leaf.
+    `spark` is a session with the capture settings in which every table is a temporary view over a symbolic leaf, and
+    the `declared` user-defined functions are registered.
     """
+    declared = declared or {}
     sql = query if isinstance(query, str) else None
     frame = _analyzed(query, spark)
     execution = frame._jdf.queryExecution()
     analyzed = json.loads(execution.analyzed().toJSON())
+    functions = functions_called(analyzed, execution.analyzed(), declared)
     _refuse_unstable(analyzed, execution)
     _refuse_duplicate_columns(frame)
     try:
@@ -117,16 +128,18 @@ def capture(query: str | DataFrame, spark: SparkSession, tables: Mapping[int, Ta
             _add_projections(optimized, plan)
             note_lenient_aggregates(optimized, plan, str(execution.analyzed().toString()))
             add_generated(optimized, plan, spark)
+            note_pivot_values(optimized, plan)
         _refuse_what_json_hides(execution.analyzed())
-        rel, order = _read(optimized, frame, spark, tables)
+        kinds = {name: function.kind for name, function in declared.items()}
+        rel, order = _read(optimized, frame, spark, tables, kinds)
         if _foreign(analyzed):
             # Its rows may be constants to Spark today, as those of a view over VALUES are.
             raise Unsupported("QUERY_UNSUPPORTED", _foreign(analyzed), "it is not a table here")
-        return Captured(rel, tuple(frame.columns), order, sql)
+        return Captured(rel, tuple(frame.columns), order, sql, functions)
     except (Unsupported, n.IllegalNode) as error:
         illegal = Unsupported("OPERATOR_UNSUPPORTED", "plan", f"the algebra cannot hold it: {error}")
         opaque = _opaque(sql, frame, analyzed, tables, error if isinstance(error, Unsupported) else illegal)
-        return Captured(opaque, tuple(frame.columns), _root_order(analyzed, frame.columns), sql)
+        return Captured(opaque, tuple(frame.columns), _root_order(analyzed, frame.columns), sql, functions)
 
 
 def _analyzed(query: str | DataFrame, spark: SparkSession) -> DataFrame:
@@ -156,8 +169,10 @@ def _analyzed(query: str | DataFrame, spark: SparkSession) -> DataFrame:
             return spark.sql(query)
     except PySparkException as error:
         first = str(error).strip().split("\n\n")[0].split(";\n")[0]
-        raise QueryRefused("QUERY_INVALID", f"Spark cannot read the query: {first}",
-                           "check names, types and syntax against the tables of this warehouse") from error  # fmt: skip
+        advice = "check names, types and syntax against the tables of this warehouse"
+        if "UNRESOLVED_ROUTINE" in first:
+            advice = "declare a function of your own first, with register_udf or register_udaf of the engine"
+        raise QueryRefused("QUERY_INVALID", f"Spark cannot read the query: {first}", advice) from error
 
 
 def _refuse_unstable(analyzed: Any, execution: JavaObject) -> None:
@@ -166,7 +181,7 @@ def _refuse_unstable(analyzed: Any, execution: JavaObject) -> None:
             raise QueryRefused(
                 "QUERY_NONDETERMINISTIC",
                 f"the query calls a user-defined function ({name})",
-                "user-defined functions cannot be trusted to be deterministic; use Spark's own functions",
+                "use Spark's own functions, or a Python function that is declared deterministic with register_udf",
             )
         if name in _UNSTABLE:
             raise QueryRefused(
@@ -198,6 +213,8 @@ def _refuse_what_json_hides(analyzed: JavaObject) -> None:
         raise Unsupported(
             "EXPRESSION_UNSUPPORTED", found[0].rstrip("("), "lenient casts and arithmetic are not incremental yet"
         )
+    if _COLLATED.search(text):
+        raise Unsupported("EXPRESSION_UNSUPPORTED", "collation", COLLATED)
     if _OWN_ESCAPE.search(text):
         raise Unsupported("EXPRESSION_UNSUPPORTED", "Like", "an ESCAPE of its own is not incremental yet")
 
@@ -236,7 +253,7 @@ def _add_projections(optimized: list[dict[str, Any]], plan: JavaObject) -> None:
 
 
 def _read(optimized: list[dict[str, Any]], frame: DataFrame, spark: SparkSession,
-          tables: Mapping[int, TableShape]) -> tuple[n.Rel, tuple[str, ...]]:  # fmt: skip
+          tables: Mapping[int, TableShape], declared: Mapping[str, str]) -> tuple[n.Rel, tuple[str, ...]]:  # fmt: skip
     settle_expands(optimized)
     tree = parse(optimized)
     # A union reads its inputs by position, without naming columns.
@@ -247,7 +264,7 @@ def _read(optimized: list[dict[str, Any]], frame: DataFrame, spark: SparkSession
     def typed(rel: n.Rel) -> n.Rel:
         return with_types(rel, _known_types(reader), spark)
 
-    reader = PlanReader(tables, lambda: function_names(spark), _needed(optimized, root_ids), typed)
+    reader = PlanReader(tables, lambda: function_names(spark), _needed(optimized, root_ids), typed, declared)
     order: tuple[n.SortKey, ...] = ()
     if tree.name == "Sort":
         rel, _ = reader.read(tree.children[0])
@@ -312,7 +329,7 @@ def _root_order(analyzed: list[dict[str, Any]], columns: list[str]) -> tuple[str
 
 
 def _output_ids(tree: Tree) -> set[int]:
-    while tree.name in ("Sort", "Filter", "Generate", "GlobalLimit", "LocalLimit", "Offset"):
+    while tree.name in ("Sort", "Filter", "Generate", "GlobalLimit", "LocalLimit", "Offset", *PYTHON):
         tree = tree.children[0]
     if tree.name == "LogicalRDD":
         return {attribute_id(a.props) for a in tree.nested_list("output")}

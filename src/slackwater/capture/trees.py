@@ -10,6 +10,15 @@ from typing import Any
 from pyspark.sql.types import _parse_datatype_json_value
 
 
+class Unsupported(Exception):
+    """Something that the algebra cannot follow; the view is then recomputed or refused."""
+
+    def __init__(self, code: str, operator: str, reason: str) -> None:
+        """Name the operator and say why."""
+        super().__init__(f"{operator}: {reason}")
+        self.code, self.operator, self.reason = code, operator, reason
+
+
 @dataclass(frozen=True, slots=True)
 class Tree:
     """A node of Spark's tree: its class, its other properties, its children."""

@@ -19,6 +19,7 @@ from slackwater.algebra.windows import (
 )  # fmt: skip
 from slackwater.capture.expressions import ExpressionReader, NameBook, Unsupported
 from slackwater.capture.functions import by_order, read_function
+from slackwater.capture.literals import interval_text
 from slackwater.capture.trees import Tree, attribute_id, type_name
 
 _FUNCTIONS = {
@@ -118,11 +119,6 @@ def _amount(amount: str, dtype: str) -> str:
     """How far a bound is away. Spark counts intervals in months or in microseconds."""
     if dtype == "int":
         return amount
-    if dtype.startswith(("interval year", "interval month")):
-        return f"INTERVAL '{amount}' MONTH"
     if dtype.startswith("interval"):
-        seconds, micros = divmod(int(amount), 10**6)
-        days, seconds = divmod(seconds, 86_400)
-        clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{micros:06}"
-        return f"INTERVAL '{days} {clock}' DAY TO SECOND"
+        return interval_text("", amount, dtype)
     return f"CAST('{amount}' AS {dtype.upper()})"

@@ -1,4 +1,4 @@
-"""Aggregates, in three ways.
+"""Aggregates, in four ways.
 
 *Merge*: with the state S (partial rows) at hand and only additive functions, or no deletes in the delta:
 
@@ -7,6 +7,8 @@
 *Merge and redo*: with mergeable functions (`min`, `max`, …) and deletes, the groups K that lost a row are redone:
 
     R = Partial(F_new(child) ⋉ K);   D = AggChange(S, dP, R);   S' = (S ▷ K) ∪ (dP ▷ K) ∪ R
+
+*Keep and redo*: a user-defined function that does not merge keeps its last results as S; K is every touched group.
 
 *Redo*: without a state, or with functions that do not merge, every touched group is redone on both versions:
 

@@ -176,14 +176,18 @@ def _new_partials(node: Aggregate, key: str, env: Environment) -> tuple[Input | 
     if child is None:
         return None, None
     state = env.state(key, partial_schema(node))
-    if not (child.weighted and node.combine is Combine.MERGEABLE):
+    kept = node.combine is Combine.KEPT
+    if not (kept or (child.weighted and node.combine is Combine.MERGEABLE)):
         purpose = Purpose.APPEND if key in env.wanted else Purpose.SHARE
         return env.add_step(f"delta_{key}", Partial(child, node), purpose, key), None
+    if any(a.user for a in node.aggs) and not isinstance(child, Input):
+        child = env.add_step(f"change_of_{key}", child, Purpose.SHARE)  # its rows come and go by themselves: read twice
     change = env.add_step(f"delta_{key}", Partial(child, node, count_deletes=True), Purpose.SHARE, key)
     redo = agg.redone(node, change, full(node.child, env, "new"), small=_small(node, env))
     redo = env.add_step(f"redo_{key}", redo, Purpose.SHARE, key)
-    env.reasons[key] = "groups that lost a row are redone: " + ", ".join(
-        a.func for a in node.aggs if a.combine is Combine.MERGEABLE
+    which = "with a changed row" if kept else "that lost a row"
+    env.reasons[key] = f"groups {which} are redone: " + ", ".join(
+        a.func for a in node.aggs if a.combine is node.combine
     )
     if key in env.wanted:
         state_after = agg.replaced_state(node, state, change, redo, small=_small(node, env))

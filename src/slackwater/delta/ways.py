@@ -107,9 +107,16 @@ def _merged(node: Rel) -> Operator:
     """An aggregate that keeps partial rows, unless it reads rows that cannot be followed."""
     if _drifts_below(node):
         return _operator(node, "FLOATING_INPUT", *map(_asked_for_full, node.children))
-    code = "PARTIALS_ADD" if _combine(node) is Combine.ADDITIVE else "PARTIALS_MERGE"
-    detail = _functions(node) if code == "PARTIALS_MERGE" else ""
+    code = _KEPT_AS[_combine(node)]
+    detail = "" if code == "PARTIALS_ADD" else _functions(node)
     return _operator(node, code, *map(_asked_for_delta, node.children), detail=detail)
+
+
+_KEPT_AS = {
+    Combine.ADDITIVE: "PARTIALS_ADD",
+    Combine.MERGEABLE: "PARTIALS_MERGE",
+    Combine.KEPT: "GROUPS_REDONE",
+}
 
 
 def _compared(node: Rel) -> Operator:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -64,6 +65,9 @@ SERVES = 5.0
 CLEARLY = 0.7
 """A recompute is chosen where it should take less than this share of an incremental refresh."""
 
+_RAISED = re.compile(r"^Traceback \(most recent call last\):\n(?:[ \t].*\n|\n)*(\S.*)", re.MULTILINE)
+"""What a user-defined function raised, below its traceback."""
+
 LARGE_DELTA = 0.5
 """Where the changed rows are more than this share of all rows, a recompute is cheaper."""
 
@@ -118,6 +122,7 @@ class Refresher:
         self.planned: StatePlan | None = None
         self.outlook: Outlook | None = None
         self.at_hand: Mapping[str, State] = {}
+        self.moved: tuple[str, ...] = ()
         self.leaves = leaves(self.engine, view.inputs)
         self.tables = {name: self._table(name) for name in view.inputs}
 
@@ -136,7 +141,8 @@ class Refresher:
 
     def refresh(self, *, full: bool = False) -> Refresh:
         """Bring the view to the latest version."""
-        if self.before and not self.changes and not full:
+        self.moved = self.engine.functions.moved(self.view)
+        if self.before and not self.changes and not full and not self.moved:
             return self._nothing()
         self.outlook = self._look_ahead()
         mode, reason = self._mode(full)
@@ -181,6 +187,8 @@ class Refresher:
             return INITIAL, "the first result"
         if full:
             return RECOMPUTE, "asked for"
+        if self.moved:
+            return RECOMPUTE, f"the code of {', '.join(self.moved)} has changed"
         plan = self.view.plan
         if isinstance(plan, Opaque):
             return RECOMPUTE, f"[{plan.code}] {plan.reason}"
@@ -373,6 +381,7 @@ class Refresher:
         view.observed = {**view.observed, **outcome.observed}
         view.corrections = learned(view.corrections, mode, predicted, seconds["total"])
         reason = "; ".join((reason, *self.outlook.notes)) if self.outlook is not None else reason
+        functions = {"functions": engine.functions.records(view.functions)}
         try:
             with engine.catalog.commit("refresh", view.name, {"mode": mode}, engine.lease) as tx:
                 view.arrive(tx)
@@ -383,13 +392,14 @@ class Refresher:
                     predicted, self.planned.next_best if self.planned is not None else "",
                 )  # fmt: skip
                 tx.update_view(view.id, version=tx.version, plan_json=json.dumps(to_json(view.plan)),
-                               options_json=json.dumps(view.options_with(choices, sizes)))  # fmt: skip
+                               options_json=json.dumps(view.options_with(choices, sizes) | functions))  # fmt: skip
                 if self.outlook is not None:
                     replace(self.outlook, view_id=view.id).record(tx)
                 tx.add_refresh(view.id, self.before, tx.version, report.total_seconds, report.to_dict())
         except BaseException:
             outcome.discard(engine.files)
             raise
+        view.functions = functions["functions"]
         view.adopt(tx.version, kept, choices, program, sizes)
         used = {s.rdd_id for state in kept.values() for s in state.segments}
         release(s for s in outcome.temporary if s.rdd_id not in used)
@@ -458,6 +468,8 @@ def _is_leaf(node: Rel) -> bool:
 
 def _first_line(error: BaseException | None) -> str:
     text = str(error).strip() if error is not None else ""
+    if raised := _RAISED.search(text):
+        return raised[1][:300]
     return text.splitlines()[0][:300] if text else type(error).__name__
 
 

@@ -184,16 +184,20 @@ def _agg_change(node: AggChange) -> str:
     return render_aggregates.change(node, _sub(old), _sub(node.change), redo)
 
 
-def consolidated(sql: str, fields: n.Schema, *, plain: bool) -> str:
+def consolidated(sql: str, fields: n.Schema, *, plain: bool, loose: bool = False) -> str:
     """Let deletes meet inserts: each row as often as its net weight says, as +1 rows or, if not `plain`, ±1 rows.
 
-    Floating-point columns are grouped by their text as well, because GROUP BY alone would turn -0.0 into 0.0.
+    Floating-point columns are grouped by their text as well, because GROUP BY alone would turn -0.0 into 0.0. So are
+    strings with a collation, unless rows are to be `loose`: "Ann" and "ann" may be equal, but an update is an update.
     """
     columns, keys = [], []
     for f in fields:
         if is_float(f.dtype):
             columns.append(f"ANY_VALUE({quote(f.name)}) AS {quote(f.name)}")
             keys.append(f"CAST({quote(f.name)} AS STRING)")
+        elif f.dtype.startswith("string collate ") and not loose:
+            columns.append(f"ANY_VALUE({quote(f.name)}) AS {quote(f.name)}")
+            keys.append(f"({quote(f.name)} COLLATE UTF8_BINARY)")
         else:
             columns.append(quote(f.name))
             keys.append(quote(f.name))

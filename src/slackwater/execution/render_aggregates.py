@@ -15,6 +15,7 @@ from slackwater.algebra.partials import (
     finish_text,
     partial_columns,
 )  # fmt: skip
+from slackwater.execution.render_user_aggregates import user_merged, user_partial
 
 WEIGHT = "_w"
 
@@ -43,6 +44,8 @@ def aggregate(node: n.Aggregate, source: str) -> str:
 def partial(node: Partial, source: str) -> str:
     """Partial rows from input rows; where the input has weights, deletes subtract."""
     weighted = node.child.weighted
+    if any(call.user for call in node.agg.aggs):
+        return user_partial(node, source, _input_keys(node.agg))
     columns = [f"{g.expr.text} AS {quote(g.name)}" for g in node.agg.groups]
     for call in node.agg.aggs:
         for column in partial_columns(call):
@@ -101,6 +104,8 @@ def merge(agg: n.Aggregate, source: str) -> str:
 
 
 def _merged(column: PartialColumn, value: str) -> str:
+    if column.role == "user":
+        return user_merged(column, value)
     merged = f"{column.merge.upper()}({value})"
     return _guarded(merged, f"COUNT({value})", column) if column.merge == "sum" else merged
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
@@ -11,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from slackwater.capture.query import CAPTURE_SETTINGS
 from slackwater.errors import SlackwaterError
+from slackwater.execution.functions import Function, Functions
 
 DELTA_SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
@@ -60,6 +62,7 @@ def start_spark(memory: str | None = None) -> SparkSession:
     if not os.environ.get("JAVA_HOME") and shutil.which("java") is None:
         raise SlackwaterError("JAVA_MISSING", "Spark needs Java 17 or newer, and there is no java on the PATH",
                               "install it, for example: apt-get install openjdk-17-jre-headless")  # fmt: skip
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers need the packages that are at hand here
     builder = (
         SparkSession.builder.appName("slackwater")
         .master("local[*]")
@@ -85,9 +88,10 @@ def _default_memory() -> str:
 class Sessions:
     """Hands out sessions that share one Spark."""
 
-    def __init__(self, spark: SparkSession) -> None:
-        """`spark` is the user's session; ours are made beside it."""
+    def __init__(self, spark: SparkSession, functions: Functions | None = None) -> None:
+        """`spark` is the user's session; ours are made beside it, and all of them know the declared functions."""
         self.user = spark
+        self._functions = functions if functions is not None else Functions()
         self._made: dict[tuple[str, tuple[tuple[str, str], ...]], SparkSession] = {}
 
     def get(self, kind: str, pinned: Mapping[str, str]) -> SparkSession:
@@ -100,8 +104,15 @@ class Sessions:
             session.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
             # ${…} in a query or a name would be replaced by what the session or the environment holds at that moment.
             session.conf.set("spark.sql.variable.substitute", "false")
+            self._functions.install(session)
             self._made[slot] = session
         return self._made[slot]
+
+    def declare(self, function: Function) -> None:
+        """Let all sessions, those made so far as well, call a function."""
+        self._functions.declare(function)
+        for session in self._made.values():
+            function.install(session)
 
 
 @contextmanager

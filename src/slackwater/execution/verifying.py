@@ -52,6 +52,12 @@ def verify(view: View, examples: int) -> Verification:
     started = time.perf_counter()
     if not view.version:
         raise ViewError("VIEW_EMPTY", f"view {view.name!r} has no result yet", "call refresh() first")
+    if moved := view.engine.functions.moved(view):
+        raise ViewError(
+            "FUNCTION_CHANGED",
+            f"the code of {', '.join(moved)} has changed since view {view.name!r} was refreshed",
+            "call refresh() first: it recomputes the result with the new code",
+        )
     spark = view.engine.sessions.get("batch", view.settings)
     fields = tuple(Field(f"c{i}", f.dataType.simpleString()) for i, f in enumerate(view.schema))
     names = [f.name for f in fields]
@@ -59,7 +65,7 @@ def verify(view: View, examples: int) -> Verification:
     actual = view.result_frame(spark).toDF(*names)
     signed = expected.unionAll(actual.withColumn(WEIGHT, F.lit(-1)))
     differing = (
-        spark.sql(consolidated("SELECT * FROM {both}", fields, plain=False), both=signed)
+        spark.sql(consolidated("SELECT * FROM {both}", fields, plain=False, loose=True), both=signed)
         .limit(MOST_DIFFERENCES)
         .collect()
     )

@@ -294,7 +294,7 @@ def _kept_rows(pricing: Pricing, node: Rel, plain: Group) -> Ways:
 
 def _kept_aggregate(pricing: Pricing, node: Aggregate) -> Ways:
     below, own, r = pricing.cards.of(node.child), pricing.cards.of(node), pricing.rates
-    redo = below.deletes > 0 and node.combine is Combine.MERGEABLE
+    redo = node.combine is Combine.KEPT or (below.deletes > 0 and node.combine is Combine.MERGEABLE)
     groups = touched_groups(own.full, below.delta)
 
     def ways(demand: Demand) -> tuple[Way, ...]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from slackwater.algebra.aggregates import AggCall, is_variance
 from slackwater.algebra.interpreter.values import grouping_key, ordered
+from slackwater.algebra.partials import MERGE
 
 
 def aggregate(call: AggCall, values: list[Any], rows: int) -> Any:
@@ -33,6 +34,10 @@ def aggregate(call: AggCall, values: list[Any], rows: int) -> Any:
 def merge(function: str, values: Iterable[Any]) -> Any:
     """Combine one partial column over several partial rows."""
     present = [v for v in values if v is not None]
+    if function == "first":
+        return present[0] if present else None
+    if function.startswith(MERGE):  # of a user-defined function: results in tuples
+        return (merge(function.removeprefix(MERGE), (v for (v,) in present)),) if present else None
     return _FOLDS[function](present) if present else None
 
 

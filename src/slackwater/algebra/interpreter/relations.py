@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from slackwater.algebra import nodes as n
-from slackwater.algebra.aggregates import AggCall, is_variance
+from slackwater.algebra.aggregates import AggCall, Combine, is_variance
 from slackwater.algebra.expressions import Expr
 from slackwater.algebra.generate import Generate, Values
 from slackwater.algebra.interpreter import functions, joins
@@ -225,13 +225,25 @@ def _partial(node: Partial, bag: Bag) -> Bag:
     for values, rows in _grouped_rows(agg, bag).values():
         cells: list[Any] = []
         for call in agg.aggs:
+            if call.user:
+                cells.append(_user_cell(call, _values(call, names, rows), skip=node.count_deletes))
+                continue
             present = [(v, w) for v, w in _values(call, names, rows) if v is not None]
             cells += [_partial_cell(c, present) for c in partial_columns(call)]
         cells.append(sum(w for _, w in rows))
         if node.count_deletes:
-            cells.append(sum(-w for _, w in rows if w < 0))
+            kept = agg.combine is Combine.KEPT
+            cells.append(sum(abs(w) for _, w in rows if kept or w < 0))
         out.append(values + tuple(cells))
     return Bag.of(out)
+
+
+def _user_cell(call: AggCall, values: list[tuple[Any, int]], *, skip: bool) -> tuple[Any] | None:
+    """The result over the rows that came, in a tuple; None where there are none, or where the group is redone."""
+    came = [v for v, w in values for _ in range(w)]
+    if not came or (skip and call.user == "kept"):
+        return None
+    return (functions.aggregate(call, came, len(came)),)
 
 
 def _partial_cell(column: PartialColumn, present: list[tuple[Any, int]]) -> Any:
@@ -283,6 +295,8 @@ def _finish(agg: n.Aggregate, row: Row) -> Row:
 def _finish_call(call: AggCall, roles: Mapping[str, Any]) -> Any:
     if "value" in roles:
         return roles["value"]
+    if "user" in roles:
+        return roles["user"][0] if roles["user"] is not None else None
     seen = roles["seen"] or 0
     if call.func == "count":
         return seen
