@@ -241,7 +241,7 @@ def _partial_cell(column: PartialColumn, present: list[tuple[Any, int]]) -> Any:
         return sum(v * w for v, w in present) if present else None
     if column.role == "square":
         return sum(v * v * w for v, w in present) if present else None
-    return functions.merge(column.merge, (v for v, w in present if w > 0))
+    return functions.merge(column.merge, (v for v, w in present for _ in range(w)))
 
 
 def _columns(agg: n.Aggregate) -> list[PartialColumn]:
