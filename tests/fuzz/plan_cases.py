@@ -43,7 +43,7 @@ class PlanCase:
         history: what changes in each table, step by step.
         kept: for each step, a bit mask over the nodes whose states are to exist afterwards.
         lost: for each step, a bit mask over the states that are gone when it begins.
-        compared: the steps that compare results instead of following the delta.
+        ways: how each step is made: by the delta, by comparing results, or by a recompute.
         relation: which relation between runs is looked at besides.
         predicate: what the relation `partition` splits by.
         budget: the bytes that the relation `strategies` allows.
@@ -53,7 +53,7 @@ class PlanCase:
     history: tuple[Changes, ...]
     kept: tuple[int, ...]
     lost: tuple[int, ...]
-    compared: tuple[bool, ...]
+    ways: tuple[str, ...]
     relation: str
     predicate: Expr
     budget: int
@@ -215,7 +215,7 @@ def plan_cases(draw: st.DrawFn) -> PlanCase:
         history=draw(shaped_histories()),
         kept=tuple(draw(masks) for _ in range(STEPS)),
         lost=(0, *(draw(st.one_of(st.just(0), st.integers(0, 2**20 - 1))) for _ in range(STEPS - 1))),
-        compared=tuple(draw(st.booleans()) for _ in range(STEPS)),
+        ways=tuple(draw(st.sampled_from(["delta", "delta", "delta", "compare", "recompute"])) for _ in range(STEPS)),
         relation=draw(st.sampled_from(RELATIONS)),
         predicate=_predicate(draw, plan) if plan.schema else lit(True, dtype="boolean"),
         budget=draw(st.sampled_from([0, 50, 200, 1000, 10**6])),

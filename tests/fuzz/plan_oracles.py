@@ -25,8 +25,8 @@ def check(case: PlanCase) -> None:
     engine = Refresher(case.plan)
     keys = sorted(engine.nodes)
     for at, changes in enumerate(case.history):
-        _refresh(engine, changes, _chosen(keys, case.kept[at]), _chosen(keys, case.lost[at]), compare=case.compared[at])
-        if case.compared[at]:
+        _refresh(engine, changes, _chosen(keys, case.kept[at]), _chosen(keys, case.lost[at]), case.ways[at])
+        if case.ways[at] == "compare":
             engine.compact()
     _RELATIONS[case.relation](case, engine.result)
 
@@ -40,8 +40,8 @@ def run(plan: n.Rel, history: Iterable[Changes], wanted: frozenset[str]) -> Bag:
 
 
 def _refresh(engine: Refresher, changes: Changes, wanted: frozenset[str], lost: frozenset[str] = frozenset(),
-             *, compare: bool = False) -> None:  # fmt: skip
-    engine.refresh(changes, wanted, lost, compare=compare)
+             way: str = "delta") -> None:  # fmt: skip
+    engine.refresh(changes, wanted, lost, compare=way == "compare", recompute=way == "recompute")
     _same(engine.result, engine.reference(), "the refreshed result against a recompute", engine.plan)
     engine.check_states()
 

@@ -18,7 +18,7 @@ R = n.Scan("r", (n.Field("a", "int"), n.Field("b", "int"), n.Field("c", "string"
 
 def case(plan: n.Rel, *history: dict[str, Bag], kept: int = 0, relation: str = "states") -> PlanCase:
     steps = len(history)
-    return PlanCase(plan, history, (kept,) * steps, (0,) * steps, (False,) * steps, relation,
+    return PlanCase(plan, history, (kept,) * steps, (0,) * steps, ("delta",) * steps, relation,
                     lit(True, dtype="boolean"), 0)  # fmt: skip
 
 
