@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
@@ -16,10 +17,9 @@ from tests.fuzz.tables import Row, Story
 
 _AGGREGATES = frozenset(("count", "sum", "min", "max", "bool_and", "bool_or", "bit_and", "bit_or", "bit_xor"))
 _CALLS = frozenset((
-    "col", "lit", "and", "or", "case", "coalesce", "is_null", "is_not_null", "<=>", "in", "array", "not", "neg", "+",
-    "-", "*", "=", "<", "<=", ">", ">=", "explode", "array_repeat",
+    "col", "lit", "and", "or", "case", "if", "coalesce", "is_null", "is_not_null", "<=>", "in", "array", "not", "neg",
+    "+", "-", "*", "=", "<", "<=", ">", ">=", "explode", "array_repeat",
 ))  # fmt: skip
-_INTEGER = re.compile(r"\(?-?\d+L?\)?")
 _UNKNOWN = object()
 
 
@@ -50,23 +50,31 @@ def _known(value: Any) -> bool:
         return value.func in _AGGREGATES and not value.form and exact
     if isinstance(value, WindowCall):
         return value.func not in ("avg",)
+    if isinstance(value, Expr) and value.op == "cast":
+        return value.dtype in ("int", "bigint") and value.args[0].dtype in ("int", "bigint")
     if isinstance(value, Expr):
         return value.op in _CALLS and (value.op != "lit" or _literal(value) is not _UNKNOWN)
     return not isinstance(value, n.Opaque)
 
 
 def _literal(expr: Expr) -> Any:
-    text = expr.text
-    if expr.value is not None or text == "NULL" or re.fullmatch(r"CAST\(NULL AS .*\)", text):
+    """The value that a constant's text stands for."""
+    if expr.value is not None or re.fullmatch(r"NULL|CAST\(NULL AS .*\)", expr.text):
         return expr.value
-    if _INTEGER.fullmatch(text):
-        return int(text.strip("()").rstrip("L"))
-    if text in ("TRUE", "true", "FALSE", "false"):
+    inner = re.fullmatch(r"CAST\('?([^']*?)'? AS .*\)", expr.text)
+    text = inner[1] if inner else expr.text.strip("()")
+    if expr.dtype in ("int", "bigint") and re.fullmatch(r"-?\d+L?", text):
+        return int(text.rstrip("L"))
+    if expr.dtype == "double":
+        return float(text)
+    if expr.dtype.startswith("decimal"):
+        return Decimal(text)
+    if expr.dtype == "boolean":
         return text.lower() == "true"
-    if re.fullmatch(r"'[^'\\]*'", text) and expr.dtype == "string":
-        return text[1:-1]
-    if re.fullmatch(r"-?\d+\.\d+BD", text):
-        return Decimal(text[:-2])
+    if expr.dtype == "date":
+        return date.fromisoformat(text.removeprefix("DATE '").rstrip("'"))
+    if expr.dtype == "string" and re.fullmatch(r"'[^'\\]*'", expr.text):
+        return expr.text[1:-1]
     return _UNKNOWN
 
 

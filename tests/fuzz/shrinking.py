@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -120,6 +120,12 @@ def shrink(spark: SparkSession, story: Story, failure: Failure, seed: int, secon
     best = Candidate(story, failure)
     if not still(best):
         return as_case(story, failure), f"not found again when alone; in company: {failure.oracle}: {failure.told}"
+    best = smallest(best, still, deadline)
+    return as_case(best.story, best.failure), told
+
+
+def smallest(best: Candidate, still: Callable[[Candidate], bool], deadline: float) -> Candidate:
+    """Take parts away while what is left still fails."""
     progress = True
     while progress and time.monotonic() < deadline:
         progress = False
@@ -129,7 +135,7 @@ def shrink(spark: SparkSession, story: Story, failure: Failure, seed: int, secon
             if still(smaller):
                 best, progress = smaller, True
                 break
-    return as_case(best.story, best.failure), told
+    return best
 
 
 _FOUND_AGAIN = ("recompute", "duckdb", "interpreter")

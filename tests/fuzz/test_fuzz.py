@@ -26,7 +26,7 @@ from tests.fuzz import on_interpreter, on_spark, sql
 from tests.fuzz.as_code import code
 from tests.fuzz.plan_cases import PlanCase, plan_cases
 from tests.fuzz.queries import Generator
-from tests.fuzz.shrinking import smaller_queries
+from tests.fuzz.shrinking import Candidate, as_case, smaller_queries, smallest
 from tests.fuzz.tables import Story, draw_story
 
 pytestmark = pytest.mark.fuzz
@@ -126,6 +126,31 @@ def test_stories_are_of_every_character_and_come_back() -> None:
 
 def _as_bags(story: Story, rounds: int) -> dict[str, list[str]]:
     return {name: sorted(map(repr, rows)) for name, rows in story.rows(rounds).items()}
+
+
+def test_a_failing_view_is_made_small() -> None:
+    """As if every view of a join that reads t1 failed while some row of t1 comes and another goes."""
+
+    def fails(candidate: Candidate) -> bool:
+        case = as_case(candidate.story, candidate.failure)
+        come, gone = (sum(len(c["t1"][at]) for c in case.rounds if "t1" in c) for at in (0, 1))
+        return " JOIN t1 " in case.query and come > 0 and gone > 0
+
+    found = 0
+    for seed in range(20):
+        chance = random.Random(seed)
+        story = draw_story(chance, 2)
+        wanted = on_spark.Wanted(Generator(story.schema, chance).query(), "auto")
+        first = Candidate(story, on_spark.Failure(wanted, "duckdb", "", 2))
+        if fails(first):
+            found += 1
+            least = smallest(first, fails, math.inf)
+            case = as_case(least.story, least.failure)
+            assert len(case.rounds) <= 2
+            assert sum(len(rows) for rows in case.start.values()) <= 1
+            assert case.query.count(" JOIN ") == 1
+            assert len(case.query) < len(wanted.query.sql(sql.SPARK)) or len(case.kinds) == 1
+    assert found >= 2
 
 
 def test_queries_can_be_taken_apart() -> None:
