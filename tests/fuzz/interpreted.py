@@ -51,7 +51,7 @@ def _known(value: Any) -> bool:
     if isinstance(value, WindowCall):
         return value.func not in ("avg",)
     if isinstance(value, Expr) and value.op == "cast":
-        return value.dtype in ("int", "bigint") and value.args[0].dtype in ("int", "bigint")
+        return value.dtype in ("int", "bigint")
     if isinstance(value, Expr):
         return value.op in _CALLS and (value.op != "lit" or _literal(value) is not _UNKNOWN)
     return not isinstance(value, n.Opaque)
@@ -73,8 +73,8 @@ def _literal(expr: Expr) -> Any:
         return text.lower() == "true"
     if expr.dtype == "date":
         return date.fromisoformat(text.removeprefix("DATE '").rstrip("'"))
-    if expr.dtype == "string" and re.fullmatch(r"'[^'\\]*'", expr.text):
-        return expr.text[1:-1]
+    if expr.dtype == "string" and re.fullmatch(r"'(?:[^'\\]|\\')*'", expr.text):
+        return expr.text[1:-1].replace("\\'", "'")
     return _UNKNOWN
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import re
 import tempfile
@@ -18,7 +19,7 @@ from pyspark.sql import SparkSession
 import slackwater as sw
 from slackwater.algebra.nodes import Opaque
 from slackwater.errors import QueryRefused
-from slackwater.execution import compaction
+from slackwater.execution import compaction, refresh
 from slackwater.planning.strategies import STRATEGIES
 from tests.fuzz import sql
 from tests.fuzz.duck import Twin, difference
@@ -122,20 +123,24 @@ def _strategy(chance: random.Random) -> str:
 
 @contextmanager
 def warehouse(spark: SparkSession, seed: int) -> Iterator[sw.Engine]:
-    """A fresh warehouse; some have a budget for next to nothing, some merge segments as soon as they can."""
-    before = {name: getattr(compaction, name) for name in ("STATE_SEGMENTS", "RESULT_SEGMENTS", "TABLE_SEGMENTS")}
+    """A fresh warehouse; some have a budget for next to nothing, some merge segments as soon as they can.
+
+    The tables are so small that most deltas are large against them: mostly they are followed all the same.
+    """
+    settings = [(compaction, name, 2) for name in ("STATE_SEGMENTS", "RESULT_SEGMENTS", "TABLE_SEGMENTS") if seed % 2]
+    settings += [(refresh, "LARGE_DELTA", math.inf)] if seed % 7 else []
+    before = [(module, name, getattr(module, name)) for module, name, _ in settings]
     try:
-        if seed % 2:
-            for name in before:
-                setattr(compaction, name, 2)
+        for module, name, value in settings:
+            setattr(module, name, value)
         with tempfile.TemporaryDirectory(prefix="slackwater-fuzz-") as scratch:
             budget: str | int = "1GB" if seed % 5 else 3_000
             path = Path(scratch) / "wh"
             with sw.Engine(path, spark=spark, save_states=False, memory_budget=budget) as engine:
                 yield engine
     finally:
-        for name, value in before.items():
-            setattr(compaction, name, value)
+        for module, name, value in before:
+            setattr(module, name, value)
 
 
 def play(engine: sw.Engine, story: Story, wanted: list[Wanted]) -> tuple[Tally, list[Failure]]:

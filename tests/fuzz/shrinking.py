@@ -72,7 +72,9 @@ def problem(engine: sw.Engine, story: Story, case: ViewCase) -> tuple[str, str] 
             change(engine, story, changes)
             if case.late and 0 < number < len(story.rounds):
                 continue
-            view.refresh()
+            report = view.refresh()
+            if "failed" in report.reason:
+                return "program", f"round {number}: {report.reason}"
             rows = [tuple(row) for row in view.result().collect()]
             oracles = {"interpreter": interpreted(view.logical_plan, story, number)}
             if case.duck:
@@ -138,7 +140,7 @@ def smallest(best: Candidate, still: Callable[[Candidate], bool], deadline: floa
     return best
 
 
-_FOUND_AGAIN = ("recompute", "duckdb", "interpreter")
+_FOUND_AGAIN = ("recompute", "duckdb", "interpreter", "program")
 """Oracles that can be asked about one view alone; a relation that fails is as good as any of them."""
 
 
