@@ -13,7 +13,7 @@ PYSPARK_4.2 := 4.2.0
 PYSPARK_4.3 := 4.3.0
 MATRIX_TESTS := $(MATRIX:%=test-spark-%)
 
-.PHONY: help demo test test-all test-matrix $(MATRIX_TESTS) lint format bench docs clean
+.PHONY: help demo test test-all test-matrix fuzz $(MATRIX_TESTS) lint format bench docs clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +26,9 @@ test: $(READY) ## run the tests, but for the slow ones
 
 test-all: $(READY) ## run all tests
 	@source .venv/environment.sh && .venv/bin/python -m pytest
+
+fuzz: $(READY) ## look for wrong answers with 10,000 random cases and 500 on Spark
+	@source .venv/environment.sh && .venv/bin/python -m tests.fuzz
 
 test-matrix: ## run the tests against each supported Spark
 	@$(MAKE) --no-print-directory --keep-going -j1 $(MATRIX_TESTS)

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 import slackwater as sw
 from slackwater.execution import compaction
+from tests.sessions import small_spark
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -32,26 +33,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A small local Spark; an engine that is given it does not stop it."""
     scratch = tmp_path_factory.mktemp("spark")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # the workers of user-defined functions need pandas
-    session = (
-        SparkSession.builder.appName("slackwater-tests")
-        .master("local[2]")
-        .config("spark.driver.memory", "2g")
-        .config(
-            "spark.driver.extraJavaOptions",
-            f"-XX:+UseParallelGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -Dderby.system.home={scratch}",
-        )
-        .config("spark.local.dir", str(scratch / "local"))
-        .config("spark.log.level", "ERROR")
-        .config("spark.sql.codegen.cache.maxEntries", "5000")
-        .config("spark.buffer.pageSize", "4m")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("ERROR")
+    session = small_spark(scratch)
     yield session
     session.stop()
 

@@ -14,7 +14,7 @@ from slackwater.algebra.joins import KeyedJoin, MatchJoin, OuterJoin
 from slackwater.algebra.printer import node_key, tree_text
 from slackwater.delta.environment import Change, Environment
 from slackwater.delta.rules import delta
-from tests.property.test_delta_rules import Refresher
+from tests.property.refresher import Refresher
 
 KINDS = ("semi", "anti", "exists", "left", "right", "full")
 

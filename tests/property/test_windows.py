@@ -15,7 +15,7 @@ from slackwater.algebra.scalars import ScalarFilter
 from slackwater.algebra.serialize import from_json, to_json
 from slackwater.algebra.windows import Window, WindowCall
 from tests.property.plans import histories
-from tests.property.test_delta_rules import Refresher, stateful
+from tests.property.refresher import Refresher, stateful
 from tests.property.window_plans import window_plans
 
 

@@ -15,7 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import slackwater as sw
-from tests.spark.test_random import difference
+from tests.fuzz.duck import difference
 
 TABLES = {
     "l": {"k": "INT", "g": "STRING", "d": "DOUBLE", "n": "INT"},

@@ -17,8 +17,8 @@ from slackwater.bench.coverage import HEAD, cover, create_empty_tables, markdown
 from slackwater.bench.tpch_data import BUCKETS, HELD_BACK, KEYS, Slices, generate
 from slackwater.bench.tpch_more_queries import ALL_QUERIES, MORE_QUERIES
 from slackwater.bench.tpch_queries import QUERIES
+from tests.fuzz.duck import difference
 from tests.spark.test_capture import GOLDEN_SPARK
-from tests.spark.test_random import difference
 
 ROUNDS = 3
 SLICE = (4, 13, 22)

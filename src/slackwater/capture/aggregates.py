@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from slackwater.algebra import nodes as n
 from slackwater.algebra.aggregates import AggCall
-from slackwater.algebra.expressions import Expr, col, quote
+from slackwater.algebra.expressions import Expr, call, col, quote
 from slackwater.capture.expressions import ExpressionReader, NameBook, Unsupported
 from slackwater.capture.functions import Function, read_function
+from slackwater.capture.pivots import pivoted
 from slackwater.capture.trees import Tree
 from slackwater.errors import QueryRefused
 
@@ -41,6 +42,10 @@ class AggregateReader:
         single_rows = _one_row_a_group(child)
 
         def answer(part: Tree) -> Expr | None:
+            if part.name == "AggregateExpression" and part.children[0].name == "PivotFirst":
+                picked = pivoted(part.children[0], self._exprs)
+                made = [self._named(AggCall("", "max", (value,), "", where=rows)) for value, rows in picked]
+                return call("array", *(col(m.name, m.dtype) for m in made))
             if part.name == "AggregateExpression":
                 found, field = self._call(part, single_rows)
                 column = col(found.name, found.dtype)
@@ -79,11 +84,15 @@ class AggregateReader:
         else:
             found = read_function(function, self._exprs, distinct=distinct)
         made = AggCall("", found.func, found.args, "", distinct, condition, found.form, found.completed, found.user)
+        return self._named(made), found.field
+
+    def _named(self, made: AggCall) -> AggCall:
+        """The call under a name of its own; the same call twice is one."""
         if made.text not in self._calls:
-            first = found.args[0] if found.args else None
-            wish = found.func if first is None or first.column is None else f"{found.func}_{first.column}"
+            first = made.args[0] if made.args else None
+            wish = made.func if first is None or first.column is None else f"{made.func}_{first.column}"
             self._calls[made.text] = replace(made, name=self._names.fresh(wish))
-        return self._calls[made.text], found.field
+        return self._calls[made.text]
 
 
 def _refuse_mixture(calls: tuple[AggCall, ...]) -> None:

@@ -47,11 +47,15 @@ _DEFAULTS = (("legacyNegativeIndex", False),)
 
 @dataclass(slots=True)
 class NameBook:
-    """Gives every column of a plan a name of its own, as near to the user's name as can be."""
+    """Gives every column of a plan a name of its own, as near to the user's name as can be.
+
+    An id can go by several names, one below a union and one above it; `read` has the type of each that was read.
+    """
 
     by_id: dict[int, str] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
     types: dict[int, str] = field(default_factory=dict)
+    read: dict[str, str] = field(default_factory=dict)
 
     def name(self, ident: int, wish: str) -> str:
         """The name of the column with this id."""
@@ -100,7 +104,9 @@ class ExpressionReader:
             ident = attribute_id(tree.props)
             dtype = type_name(tree.props["dataType"])
             self.names.types.setdefault(ident, dtype)
-            return col(self.names.name(ident, tree.props["name"]), dtype)
+            name = self.names.name(ident, tree.props["name"])
+            self.names.read[name] = dtype
+            return col(name, dtype)
         if name == "Literal":
             return _literal(tree)
         if name == "ScalarSubquery" and self.scalar is not None:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from slackwater.algebra.aggregates import decimal_of, is_variance
 from slackwater.algebra.expressions import Expr, call, conjunction, lit
 from slackwater.capture.expressions import ExpressionReader, Unsupported
-from slackwater.capture.pivots import pivot_form, pivot_values
 from slackwater.capture.trees import Tree, type_name
 from slackwater.capture.user_functions import MERGING
 
@@ -197,12 +196,6 @@ def _regr_square(tree: Tree, exprs: ExpressionReader, distinct: bool) -> Functio
     return Function("regr_syy", _read_all(tree, exprs), "regr_syy({0}, {0})")
 
 
-def _pivot_first(tree: Tree, exprs: ExpressionReader, distinct: bool) -> Function:
-    pivot, value = _read_all(tree, exprs)
-    values = [exprs.read(constant) for constant in pivot_values(tree)]
-    return Function("pivot_first", (value, pivot, *values), pivot_form(values))
-
-
 def _user_defined(tree: Tree, exprs: ExpressionReader, distinct: bool) -> Function:
     """A user-defined aggregate is called by its name; that it was declared has been seen to before."""
     func = str(tree.props["name"])
@@ -213,5 +206,5 @@ _SPECIAL = {
     "MaxBy": _extreme_by, "MinBy": _extreme_by, "MaxMinByK": _extremes_by, "Percentile": _percentile,
     "PercentileDisc": _percentile_disc, "Mode": _mode, "CollectList": _collect, "CollectSet": _collect,
     "ListAgg": _list_agg, "HyperLogLogPlusPlus": _count_distinct_roughly, "RegrReplacement": _regr_square,
-    "PythonUDAF": _user_defined, "PivotFirst": _pivot_first,
+    "PythonUDAF": _user_defined,
 }  # fmt: skip

@@ -45,6 +45,8 @@ def add_generated(optimized: list[dict[str, Any]], plan: JavaObject, spark: Spar
 
 def _rows(node: JavaObject, spark: SparkSession) -> list[list[str | None]]:
     """The cells of a constant relation as text, as a literal would print them."""
+    if node.data().size() == 0:
+        return []  # what is left of a branch that can have no rows, whatever its types
     if node.data().size() > LONGEST_LIST:
         raise Unsupported("OPERATOR_UNSUPPORTED", "LocalRelation", f"a list of more than {LONGEST_LIST:,} rows")
     jvm: Any = spark._sc._jvm

@@ -1,59 +1,67 @@
-"""PIVOT: Spark aggregates by key and pivot column first, then lays each key's rows out in an array.
+"""PIVOT: Spark groups by the keys and the pivot column, and then picks, for each value, the one row that has it.
 
-before:  pivotfirst(pivot, value, [a, b])
-after:   array(max(value) FILTER (WHERE pivot <=> a), max(value) FILTER (WHERE pivot <=> b))
+before:  Aggregate [k] of [pivotfirst(p, v, 'a', 'b')] over Aggregate [k, p] of [sum(x) AS v]
+after:   Aggregate [k] of [array(max(v) FILTER (p <=> 'a'), max(v) FILTER (p <=> 'b'))] over the same
 
-Precondition: the input has one row at most for each key and pivot value, as the first aggregate makes sure, so that
-`max` only picks it. Counter-example without it: of two rows the larger would win, where Spark takes the last.
+Precondition: the input has at most one row for each key and pivot value, as the aggregate below sees to; the largest of
+one value is that value. Counter-example without it: of two rows `pivotfirst` would take the last.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from slackwater.algebra.expressions import Expr
-from slackwater.capture.expressions import Unsupported
+from slackwater.algebra.expressions import Expr, call
+from slackwater.capture.expressions import ExpressionReader, Unsupported
 from slackwater.capture.hidden import java_nodes, java_seq
 from slackwater.capture.trees import Tree, class_names
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
 
-VALUES = "values of the pivot column"
-"""Where the values are noted beside the function: Spark's JSON loses those that are not numbers."""
-
-_SPELLED = ("string", "boolean", "byte", "short", "integer", "long")
-"""Types of pivot columns whose values are told by their text."""
+_VALUES = "pivotColumnValues"
+_SPELLED = ("string", "boolean", "tinyint", "smallint", "int", "bigint")
+"""Types whose values Spark holds as it prints them; a date, for one, is a number of days to it."""
 
 
-def note_pivot_values(optimized: list[dict[str, Any]], plan: JavaObject) -> None:
-    """Write the values of each pivot beside its function."""
+def add_pivot_values(optimized: list[dict[str, Any]], plan: JavaObject) -> None:
+    """The values of PIVOT are no expressions, so that Spark's JSON leaves them out: fetch them from the plan."""
     if not any(name == "PivotFirst" for name, _ in class_names(optimized)):
         return
     for item, node in zip(optimized, java_nodes(plan), strict=True):
         if str(item["class"]).endswith(".Aggregate"):
-            for parts, expr in zip(item["aggregateExpressions"], java_seq(node.aggregateExpressions()), strict=True):
-                for part, below in zip(parts, java_nodes(expr), strict=True):
-                    if str(part["class"]).endswith(".PivotFirst"):
-                        part[VALUES] = [None if v is None else _text(v) for v in java_seq(below.pivotColumnValues())]
+            held = [part for parts in item["aggregateExpressions"] for part in parts if _is_pivot(part)]
+            found = [expr for out in java_seq(node.aggregateExpressions()) for expr in _prefix(out)
+                     if expr.getClass().getSimpleName() == "PivotFirst"]  # fmt: skip
+            if len(held) == len(found):  # else they stay without values, and are not read
+                for part, expr in zip(held, found, strict=True):
+                    part[_VALUES] = [None if v is None else _text(v) for v in java_seq(expr.pivotColumnValues())]
+
+
+def _is_pivot(part: dict[str, Any]) -> bool:
+    return str(part["class"]).endswith(".PivotFirst")
+
+
+def _prefix(expr: JavaObject) -> Iterator[JavaObject]:
+    yield expr
+    for child in java_seq(expr.children()):
+        yield from _prefix(child)
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value) if isinstance(value, int | str) else str(value.toString())
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def pivot_values(tree: Tree) -> list[Tree]:
-    """The values of a pivot as constants of its column's type."""
-    column = tree.children[0]
-    dtype = column.props.get("dataType")
-    if VALUES not in tree.props or dtype not in _SPELLED:
-        raise Unsupported("EXPRESSION_UNSUPPORTED", "PivotFirst", "a pivot over values that have no safe spelling")
-    return [Tree("Literal", {"dataType": dtype, "value": text}, ()) for text in tree.props[VALUES]]
+def pivoted(tree: Tree, exprs: ExpressionReader) -> list[tuple[Expr, Expr]]:
+    """For each value of PIVOT: what is picked, and the rows that it is picked from."""
+    pivot, value = (exprs.read(child) for child in tree.children)
+    values = tree.props.get(_VALUES)
+    if not isinstance(values, list) or not values or pivot.dtype not in _SPELLED:
+        raise Unsupported("EXPRESSION_UNSUPPORTED", "PivotFirst", f"values of PIVOT of type {pivot.dtype}")
+    texts = [exprs.read(Tree("Literal", {"dataType": _json_type(pivot.dtype), "value": v}, ())) for v in values]
+    return [(value, call("<=>", pivot, text, dtype="boolean")) for text in texts]
 
 
-def pivot_form(values: list[Expr]) -> str:
-    """The spelling; the value is argument 0, the pivot column 1, and the values follow."""
-    picked = (f"max({{0}}) FILTER (WHERE {{1}} <=> {{{at}}})" for at in range(2, 2 + len(values)))
-    return f"array({', '.join(picked)})"
+def _json_type(dtype: str) -> str:
+    return {"tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long"}.get(dtype, dtype)

@@ -123,10 +123,11 @@ class PlanReader:
         items: list[n.Item] = []
         ids: list[int] = []
         taken: set[str] = set()
+        handed_on = {self.names.by_id.get(attribute_id(t.props)) for t in trees if t.name == "AttributeReference"}
         for tree in trees:
             expr = self._exprs.read(tree, replace)
             ident = attribute_id(tree.props)
-            if tree.name == "Alias" and expr.column is not None and expr.column not in taken:
+            if tree.name == "Alias" and expr.column is not None and expr.column not in taken | handed_on:
                 self.names.alias(ident, expr.column)
             name = self.names.name(ident, tree.props["name"])
             if name in taken:

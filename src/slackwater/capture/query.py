@@ -21,7 +21,7 @@ from slackwater.capture.hidden import add_generated, java_nodes, java_seq
 from slackwater.capture.lenient import note_lenient_aggregates
 from slackwater.capture.noise import quiet
 from slackwater.capture.order_dependent import refuse_order_dependent
-from slackwater.capture.pivots import note_pivot_values
+from slackwater.capture.pivots import add_pivot_values
 from slackwater.capture.plans import COLLATED, LEAF, PYTHON, PlanReader, TableShape
 from slackwater.capture.ties import settle_ties
 from slackwater.capture.trees import Tree, attribute_id, class_names, parse
@@ -128,7 +128,7 @@ def capture(
             _add_projections(optimized, plan)
             note_lenient_aggregates(optimized, plan, str(execution.analyzed().toString()))
             add_generated(optimized, plan, spark)
-            note_pivot_values(optimized, plan)
+            add_pivot_values(optimized, plan)
         _refuse_what_json_hides(execution.analyzed())
         kinds = {name: function.kind for name, function in declared.items()}
         rel, order = _read(optimized, frame, spark, tables, kinds)
@@ -286,7 +286,8 @@ def _read(optimized: list[dict[str, Any]], frame: DataFrame, spark: SparkSession
 
 
 def _known_types(reader: PlanReader) -> dict[str, str]:
-    return {name: reader.names.types[i] for i, name in reader.names.by_id.items() if i in reader.names.types}
+    names = reader.names
+    return names.read | {name: names.types[i] for i, name in names.by_id.items() if i in names.types}
 
 
 def _subquery_plans(optimized: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:

@@ -170,9 +170,10 @@ def _semi_join(node: n.SemiJoin) -> str:
 
 
 def _top_k(node: n.TopK) -> str:
-    order = ", ".join(k.text for k in completed(node.keys, node.schema))
+    keys = completed(node.keys, node.schema)
+    order = f" ORDER BY {', '.join(k.text for k in keys)}" if keys else ""  # rows without columns are all alike
     offset = f" OFFSET {node.offset}" if node.offset else ""
-    return f"SELECT * FROM {_sub(node.child)} ORDER BY {order} LIMIT {node.limit}{offset}"
+    return f"SELECT * FROM {_sub(node.child)}{order} LIMIT {node.limit}{offset}"
 
 
 def _agg_change(node: AggChange) -> str:
@@ -201,10 +202,12 @@ def consolidated(sql: str, fields: n.Schema, *, plain: bool, loose: bool = False
         else:
             columns.append(quote(f.name))
             keys.append(quote(f.name))
-    names = ", ".join(quote(f.name) for f in fields)
-    net = f"SELECT {', '.join([*columns, f'SUM({WEIGHT}) AS _s'])} FROM ({indent(sql)}) GROUP BY {', '.join(keys)}"
+    names = ", ".join(quote(f.name) for f in fields) or "1 AS `_`"
+    groups = f" GROUP BY {', '.join(keys)}" if keys else ""
+    net = f"SELECT {', '.join([*columns, f'SUM({WEIGHT}) AS _s'])} FROM ({indent(sql)}){groups}"
     rows = f"({indent(net)} HAVING SUM({WEIGHT}) <> 0) AS g LATERAL VIEW EXPLODE(SEQUENCE(1L, ABS(_s))) x AS _i"
     if plain:
         check = "IF(_s > 0, _i, raise_error('SLACKWATER_NEGATIVE_ROW'))"
         return f"SELECT {names} FROM {rows} WHERE {check} > 0"
-    return f"SELECT {names}, CAST(SIGN(_s) AS INT) AS {WEIGHT} FROM {rows}"
+    shown = f"{names}, " if fields else ""
+    return f"SELECT {shown}CAST(SIGN(_s) AS INT) AS {WEIGHT} FROM {rows}"

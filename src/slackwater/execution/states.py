@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import lit
 
+from slackwater.algebra.expressions import quote
 from slackwater.execution.render import WEIGHT
 
 if TYPE_CHECKING:
@@ -69,7 +70,8 @@ class State:
         signed = [s for s in self.segments if s.weighted]
         frames = [_leaf(spark, group, size) for group in (plain, signed) if group]
         if len(frames) == 2:
-            return frames[0].withColumn(WEIGHT, lit(1)).unionAll(frames[1])
+            # By the names of the second: rows without columns have a column for show where they have no weight.
+            return frames[0].withColumn(WEIGHT, lit(1)).select(*map(quote, frames[1].columns)).unionAll(frames[1])
         return frames[0]
 
     def append(self, segment: StateSegment) -> State:

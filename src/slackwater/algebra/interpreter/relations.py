@@ -9,6 +9,7 @@ from typing import Any
 from slackwater.algebra import nodes as n
 from slackwater.algebra.aggregates import AggCall, Combine, is_variance
 from slackwater.algebra.expressions import Expr
+from slackwater.algebra.gather import Gather
 from slackwater.algebra.generate import Generate, Values
 from slackwater.algebra.interpreter import functions, joins
 from slackwater.algebra.interpreter.values import Row, evaluate_expr, grouped, grouping_key, identity
@@ -106,6 +107,8 @@ def evaluate(node: n.Rel, cat: Catalogue) -> Bag:
             return Bag(item for child in node.inputs for item in evaluate(child, cat).items())
         case n.Consolidate():
             return Bag.of(evaluate(node.child, cat).rows())
+        case Gather():
+            return evaluate(node.child, cat)
         case n.Negate():
             return -evaluate(node.child, cat)
         case n.Difference():
@@ -253,7 +256,7 @@ def _partial_cell(column: PartialColumn, present: list[tuple[Any, int]]) -> Any:
         return sum(v * w for v, w in present) if present else None
     if column.role == "square":
         return sum(v * v * w for v, w in present) if present else None
-    return functions.merge(column.merge, (v for v, w in present if w > 0))
+    return functions.merge(column.merge, (v for v, w in present for _ in range(w)))
 
 
 def _columns(agg: n.Aggregate) -> list[PartialColumn]:

@@ -53,6 +53,8 @@ def evaluate_expr(expr: Expr, row: Mapping[str, Any]) -> Any:
         return _logic(expr, row)
     if expr.op == "case":
         return _case(expr, row)
+    if expr.op == "if":
+        return evaluate_expr(expr.args[1 if evaluate_expr(expr.args[0], row) is True else 2], row)
     if expr.op == "coalesce":
         return next((v for v in (evaluate_expr(a, row) for a in expr.args) if v is not None), None)
     values = [evaluate_expr(arg, row) for arg in expr.args]
@@ -72,6 +74,8 @@ def evaluate_expr(expr: Expr, row: Mapping[str, Any]) -> Any:
         return None
     if expr.op == "cast" and expr.dtype == "string":
         return str(values[0])
+    if expr.op == "cast" and expr.dtype in ("int", "bigint") and isinstance(values[0], int):
+        return int(values[0])
     return _strict(expr.op, values)
 
 

@@ -1,0 +1,94 @@
+"""A toy engine around the interpreter: it runs the programs that the real one compiles."""
+
+from __future__ import annotations
+
+from slackwater.algebra import nodes as n
+from slackwater.algebra.interpreter import Bag, Catalogue, evaluate
+from slackwater.algebra.partials import MergePartials, partial_schema
+from slackwater.algebra.printer import node_key, tree_text
+from slackwater.delta.aggregate import keeps_partials
+from slackwater.delta.environment import Change, Purpose
+from slackwater.delta.rules import RESULT
+from slackwater.execution.program import INCREMENTAL, INITIAL, RECOMPUTE, Program, compile_program
+from tests.property.plans import TABLES
+
+
+def stateful(plan: n.Rel) -> list[n.Rel]:
+    """The nodes that can keep a state."""
+    return [x for x in plan.walk() if not isinstance(x, n.Aggregate) or keeps_partials(x)]
+
+
+class Refresher:
+    """One view: its tables, its result, and the states that are kept, each with whether it may hold deletes."""
+
+    def __init__(self, plan: n.Rel) -> None:
+        self.plan = plan
+        self.nodes = {node_key(x): x for x in stateful(plan)}
+        self.tables = {t: Bag() for t in TABLES}
+        self.states: dict[str, Bag] = {}
+        self.weighted: dict[str, bool] = {}
+        self.result = Bag()
+        self.started = False
+
+    def reference(self) -> Bag:
+        """The query over the tables as they are."""
+        return evaluate(self.plan, Catalogue({(t, ""): bag for t, bag in self.tables.items()}))
+
+    def refresh(self, changes: dict[str, Bag], wanted: frozenset[str], dropped: frozenset[str] = frozenset(),
+                *, compare: bool = False, recompute: bool = False) -> None:  # fmt: skip
+        """Apply changes, and keep the wanted states; those dropped are gone before."""
+        self.states = {key: bag for key, bag in self.states.items() if key not in dropped}
+        new = {t: bag + changes.get(t, Bag()) for t, bag in self.tables.items()}
+        mode = INITIAL if not self.started else RECOMPUTE if recompute else INCREMENTAL
+        program = self._compiled(mode, changes, wanted, compare=compare)
+        cat = Catalogue(inputs={RESULT: self.result} | {f"state_{k}": b for k, b in self.states.items()})
+        for t in TABLES:
+            cat.tables[t, "old"], cat.tables[t, "new"] = self.tables[t], new[t]
+            cat.tables[t, "delta"] = changes.get(t, Bag())
+        produced = self._run(program, cat)
+        out = evaluate(program.root, cat) if program.root is not None else Bag()
+        self.result = out if mode == INITIAL else self.result + out
+        self.tables, self.started = new, True
+        kept = {} if mode == RECOMPUTE else self.states
+        self.states = {k: b for k, b in {**kept, **produced}.items() if k in wanted}
+
+    def _compiled(self, mode: str, changes: dict[str, Bag], wanted: frozenset[str], *, compare: bool) -> Program:
+        counts = {
+            t: Change(sum(w for _, w in b.items() if w > 0), sum(-w for _, w in b.items() if w < 0))
+            for t, b in changes.items()
+        }
+        states = {k: self.weighted[k] for k in self.states} if mode == INCREMENTAL else {}
+        return compile_program(self.plan, mode, counts, states, wanted, {}, dict.fromkeys(TABLES, 1), compare=compare)
+
+    def _run(self, program: Program, cat: Catalogue) -> dict[str, Bag]:
+        produced: dict[str, Bag] = {}
+        for step in program.steps:
+            bag = cat.inputs[step.name] = evaluate(step.rel, cat)
+            assert step.rel.weighted or all(w > 0 for _, w in bag.items()), f"deletes in\n{tree_text(step.rel)}"
+            if step.purpose is Purpose.APPEND:
+                node = self.nodes[step.key]
+                width = len(partial_schema(node)) if isinstance(node, n.Aggregate) else None
+                produced[step.key] = self.states[step.key] + Bag((row[:width], w) for row, w in bag.items())
+                self.weighted[step.key] |= step.rel.weighted
+            elif step.purpose in (Purpose.BUILD, Purpose.REPLACE):
+                produced[step.key] = bag
+                self.weighted[step.key] = step.rel.weighted
+        return produced
+
+    def compact(self) -> None:
+        """Merge what the states are made of."""
+        for key, bag in self.states.items():
+            node = self.nodes[key]
+            if isinstance(node, n.Aggregate):
+                merged = MergePartials(n.Input("s", partial_schema(node)), node)
+                self.states[key] = evaluate(merged, Catalogue(inputs={"s": bag}))
+            else:
+                self.weighted[key] = False
+
+    def check_states(self) -> None:
+        """Each state holds what its node gives."""
+        for key, bag in self.states.items():
+            node = self.nodes[key]
+            if not isinstance(node, n.Aggregate):
+                now = Catalogue({(t, ""): b for t, b in self.tables.items()})
+                assert bag == evaluate(node, now), f"state of\n{tree_text(node)}"

@@ -1,0 +1,61 @@
+"""For each family of operators: how each operator is refreshed, and the program that does it, as stable text."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+
+import pytest
+
+from slackwater.algebra import nodes as n
+from slackwater.algebra.printer import node_key, tree_text
+from slackwater.delta.aggregate import keeps_partials
+from slackwater.delta.environment import Change
+from slackwater.delta.ways import Operator, ways
+from slackwater.execution.program import INCREMENTAL, Program, compile_program
+from tests.unit.family_plans import FAMILIES
+
+CHANGES = {"r": Change(3, 1, 1_000_000), "s": Change(2, 1, 1_000_000)}
+
+
+@pytest.mark.parametrize("family", sorted(FAMILIES))
+def test_plans(golden: Callable[[str, str], None], family: str) -> None:
+    golden(f"families/{family}.txt", "\n\n".join(_told(name, plan) for name, plan in FAMILIES[family].items()))
+
+
+def _told(name: str, plan: n.Rel) -> str:
+    stateful = [x for x in plan.walk() if not isinstance(x, n.Aggregate) or keeps_partials(x)]
+    kept = {node_key(x) for x in stateful if not isinstance(x, n.Scan)} - {node_key(plan)}
+    kept |= {node_key(x) for x in stateful if isinstance(x, n.Aggregate)}
+    parts = [f"=== {name}", "--- ways", _ways(ways(plan)), "--- program, nothing kept", _program(plan, frozenset())]
+    if kept:
+        parts += ["--- program, all kept", _program(plan, frozenset(kept))]
+    return "\n".join(parts)
+
+
+def _ways(operator: Operator, depth: int = 0) -> str:
+    lines = [f"{'  ' * depth}{operator.label}  · {operator.text}"]
+    return "\n".join(lines + [_ways(o, depth + 1) for o in operator.inputs])
+
+
+def _program(plan: n.Rel, states: frozenset[str]) -> str:
+    weighted = {node_key(x): not isinstance(x, n.Aggregate) for x in plan.walk() if node_key(x) in states}
+    return _named(plan, _text(compile_program(plan, INCREMENTAL, CHANGES, weighted, states, {})))
+
+
+def _text(program: Program) -> str:
+    parts = [f"{step.name} ({step.purpose.value}):\n{_shifted(step.rel)}" for step in program.steps]
+    root = _shifted(program.root) if program.root is not None else "  nothing"
+    return "\n".join([*parts, f"result delta:\n{root}"])
+
+
+def _shifted(rel: n.Rel) -> str:
+    return "\n".join("  " + line for line in tree_text(rel).splitlines())
+
+
+def _named(plan: n.Rel, text: str) -> str:
+    """Short names in the place of keys, numbered as the plan's nodes stand: #1 is the root."""
+    numbers = itertools.count(1)
+    for key in dict.fromkeys(node_key(x) for x in plan.walk()):
+        text = text.replace(key, f"#{next(numbers)}")
+    return text
