@@ -1,8 +1,9 @@
 """Equal states of several views are kept once.
 
-Two states are equal if they are outputs of the same plan node, under the same pinned settings, over tables that have
-not changed between the versions of the two views. A new view starts with those that others have, and after every
-refresh a view takes the rows of another over in place of its own copy. Rows in use are never released.
+Two states are equal if they are outputs of the same plan node, under the same pinned settings and the same code of
+user-defined functions, over tables that have not changed between the versions of the two views. A new view starts with
+those that others have, and after every refresh a view takes the rows of another over in place of its own copy. Rows in
+use are never released.
 """
 
 from __future__ import annotations
@@ -46,8 +47,10 @@ def bytes_of_others(engine: Engine, own: View | None) -> int:
 
 def equal_states(view: View, version: int) -> dict[str, State]:
     """The states of other views that are what this one would have at a version."""
-    others = [v for v in view.engine.loaded_views() if v.id != view.id and v.states and v.settings == view.settings]
-    if not others or not view.engine.share_states:
+    if not view.engine.share_states:
+        return {}
+    others = [v for v in view.engine.loaded_views() if v.id != view.id and v.states and _computes_alike(v, view)]
+    if not others:
         return {}
     present = {node_key(node): node for node in view.plan.walk()}
     found: dict[str, State] = {}
@@ -77,6 +80,12 @@ def replace_everywhere(view: View, old: State, merged: State) -> None:
         held = other.states.get(old.key)
         if held is not None and held.segments == old.segments:
             other.states[old.key] = merged
+
+
+def _computes_alike(other: View, view: View) -> bool:
+    """Whether the same node means the same rows: settings agree, and the code of functions that both call."""
+    now = view.engine.functions.records(view.functions)
+    return other.settings == view.settings and all(now.get(n, was) == was for n, was in other.functions.items())
 
 
 def _is_free(state: State) -> bool:
