@@ -50,11 +50,19 @@ _SILENT = {
 
 @dataclass(slots=True)
 class NameBook:
-    """Gives every column of a plan a name of its own, as near to the user's name as can be."""
+    """Gives every column of a plan a name of its own, as near to the user's name as can be.
+
+    Attributes:
+        by_id: the name that a column has now; a union gives the columns of its first input new ones.
+        used: all names given out.
+        types: the type of a column.
+        read: the type of each name that some expression read, whatever its column is called now.
+    """
 
     by_id: dict[int, str] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
     types: dict[int, str] = field(default_factory=dict)
+    read: dict[str, str] = field(default_factory=dict)
 
     def name(self, ident: int, wish: str) -> str:
         """The name of the column with this id."""
@@ -101,7 +109,9 @@ class ExpressionReader:
             ident = attribute_id(tree.props)
             dtype = type_name(tree.props["dataType"])
             self.names.types.setdefault(ident, dtype)
-            return col(self.names.name(ident, tree.props["name"]), dtype)
+            name = self.names.name(ident, tree.props["name"])
+            self.names.read.setdefault(name, dtype)
+            return col(name, dtype)
         if name == "Literal":
             return _literal(tree)
         if name == "ScalarSubquery" and self.scalar is not None:

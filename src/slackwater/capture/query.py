@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -22,9 +22,10 @@ from slackwater.capture.lenient import note_lenient_aggregates
 from slackwater.capture.noise import quiet
 from slackwater.capture.order_dependent import refuse_order_dependent
 from slackwater.capture.plans import LEAF, PlanReader, TableShape
+from slackwater.capture.prune_empty import prune_empty
 from slackwater.capture.ties import settle_ties
 from slackwater.capture.trees import Tree, attribute_id, class_names, parse
-from slackwater.capture.types import with_types
+from slackwater.capture.types import Typing, with_types
 from slackwater.errors import QueryRefused
 
 if TYPE_CHECKING:
@@ -244,8 +245,10 @@ def _read(optimized: list[dict[str, Any]], frame: DataFrame, spark: SparkSession
     root_ids = _output_ids(tree).union(*(_output_ids(child) for child in unions))
     root_ids = root_ids.union(*(_output_ids(parse(plan)) for plan in _subquery_plans(optimized)))
 
-    def typed(rel: n.Rel) -> n.Rel:
-        return with_types(rel, _known_types(reader), spark)
+    typing = Typing()
+
+    def typed(rels: Sequence[n.Rel]) -> list[n.Rel]:
+        return with_types(rels, _known_types(reader), typing, spark)
 
     reader = PlanReader(tables, lambda: function_names(spark), _needed(optimized, root_ids), typed)
     order: tuple[n.SortKey, ...] = ()
@@ -254,9 +257,9 @@ def _read(optimized: list[dict[str, Any]], frame: DataFrame, spark: SparkSession
         order = reader.sort_keys(tree)
     else:
         rel, _ = reader.read(tree)
+    rel = prune_empty(*typed([rel]))
     if not any(isinstance(node, n.Scan) for node in rel.walk()):
         raise Unsupported("OPERATOR_UNSUPPORTED", tree.name, "no table is left in the query's plan")
-    rel = typed(rel)
     rel = rel.transform_up(split_distinct).transform_up(settle_ties)
     if isinstance(rel, n.TopK):
         order = rel.keys
@@ -269,7 +272,8 @@ def _read(optimized: list[dict[str, Any]], frame: DataFrame, spark: SparkSession
 
 
 def _known_types(reader: PlanReader) -> dict[str, str]:
-    return {name: reader.names.types[i] for i, name in reader.names.by_id.items() if i in reader.names.types}
+    names = reader.names
+    return names.read | {name: names.types[i] for i, name in names.by_id.items() if i in names.types}
 
 
 def _subquery_plans(optimized: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
