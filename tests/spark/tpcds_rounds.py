@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -93,23 +94,24 @@ def play(root: Path, spark: SparkSession, data: TpcdsData, numbers: Collection[i
         for table, flow in flows.items():
             engine.create_table(table, data.schemas[table]).insert(flow.now)
         views = dict(_views(engine, texts, outcome))
-        before = {n: _bag(view) for n, view in views.items()}
+        before = {n: _rows(view) for n, view in views.items()}
         for round_ in range(rounds):
             for table in (t for t in flows if t in CHANGING):
                 engine.table(table).apply(flows[table].change())
-            for n, view in list(views.items()):
+            for n, view in views.items():
                 problem = _refreshed(view)
                 if problem:
                     outcome.problems[n].append(f"round {round_}: {problem}")
-                after = _bag(view)
-                outcome.moved |= {n} if after != before[n] else set()
-                outcome.found |= {n} if any(cell for row in view.result().collect() for cell in row) else set()
+        after = {n: _rows(view) for n, view in views.items()}
+        for n in views:
+            outcome.moved |= {n} if sorted(map(str, after[n])) != sorted(map(str, before[n])) else set()
+            outcome.found |= {n} if any(cell for row in after[n] for cell in row) else set()
         with duckdb.connect() as twin:
             for table, flow in flows.items():
                 twin.register("rows", flow.now)
                 twin.execute(f"CREATE TABLE {table} AS FROM rows")
-            for n, view in views.items():
-                outcome.problems[n] += _against(twin, texts[n], view)
+            for n in views:
+                outcome.problems[n] += _against(twin, texts[n], after[n])
     return outcome
 
 
@@ -138,18 +140,19 @@ def _refreshed(view: sw.View) -> str:
     return "" if report.mode == "incremental" else f"{report.mode}: {report.reason}"
 
 
-def _bag(view: sw.View) -> list[str]:
-    return sorted(str(tuple(row)) for row in view.result().collect())
+def _rows(view: sw.View) -> list[tuple[Any, ...]]:
+    return [tuple(row) for row in view.result().collect()]
 
 
-def _against(twin: duckdb.DuckDBPyConnection, text: str, view: sw.View) -> list[str]:
+def _against(twin: duckdb.DuckDBPyConnection, text: str, ours: list[tuple[Any, ...]]) -> list[str]:
     """Where DuckDB's answer differs; it divides decimals as floats, so those are compared to six places."""
+    plain = parse_one(text, read="duckdb").sql(dialect="duckdb", identify=True)
     try:
-        found = twin.execute(completed(text, len(view.result().columns)))
+        found = twin.execute(completed(text, len(twin.execute(plain).description)))
     except duckdb.Error as error:
         return [f"DuckDB: {str(error)[:300]}"]
     kinds = ["coarse" if str(column[1]) in ("DOUBLE", "FLOAT") else "exact" for column in found.description]
-    extra, lacking = difference([tuple(row) for row in view.result().collect()], found.fetchall(), kinds)
+    extra, lacking = difference(ours, found.fetchall(), kinds)
     return [f"DuckDB lacks {extra[:3]}, has {lacking[:3]} instead ({len(extra)})"] if extra or lacking else []
 
 

@@ -138,8 +138,8 @@ def _analyzed(query: str | DataFrame, spark: SparkSession) -> DataFrame:
     try:
         with quiet():
             parsed = spark._jsparkSession.sessionState().sqlParser().parsePlan(query)
-            for node in java_nodes(parsed):
-                name = str(node.getClass().getSimpleName())
+            # Each look at a node is a call to the JVM: one of each class is enough.
+            for name, node in {str(x.getClass().getSimpleName()): x for x in java_nodes(parsed)}.items():
                 if (
                     "ExecuteImmediate" in name
                     or name == "InsertIntoDir"
