@@ -121,9 +121,9 @@ class Pricing:
 def worth_a_state(node: Rel) -> bool:
     """Whether a copy could be cheaper to read than to make again: a scan that only refuses NULLs never is.
 
-    Nor is the one row of an aggregate without groups, whose partial row is kept. Counter-example to keeping it beside: a
-    state and its change are three rows where one is meant, and a query with fifteen scalar subqueries, which are cross
-    joins of one row each, would multiply them to 3^15.
+    Nor is the one row of an aggregate without groups, whose partial row is kept. Counter-example to keeping it beside
+    that: a state and its change are three rows where one is meant, and a query with fifteen scalar subqueries, which
+    are cross joins of one row each, would multiply them to 3^15.
     """
     if has_one_row(node):
         return False
