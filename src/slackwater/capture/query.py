@@ -257,9 +257,11 @@ def _read(optimized: list[dict[str, Any]], frame: DataFrame, spark: SparkSession
         order = reader.sort_keys(tree)
     else:
         rel, _ = reader.read(tree)
-    rel = prune_empty(*typed([rel]))
-    if not any(isinstance(node, n.Scan) for node in rel.walk()):
+    if not _reads_a_table(rel):
         raise Unsupported("OPERATOR_UNSUPPORTED", tree.name, "no table is left in the query's plan")
+    (rel,) = typed([rel])
+    if _reads_a_table(pruned := prune_empty(rel)):
+        rel = pruned
     rel = rel.transform_up(split_distinct).transform_up(settle_ties)
     if isinstance(rel, n.TopK):
         order = rel.keys
@@ -269,6 +271,10 @@ def _read(optimized: list[dict[str, Any]], frame: DataFrame, spark: SparkSession
     shown = _order_text(order, names, frame.columns)
     _check_types(rel, frame)
     return rel, shown
+
+
+def _reads_a_table(rel: n.Rel) -> bool:
+    return any(isinstance(node, n.Scan) for node in rel.walk())
 
 
 def _known_types(reader: PlanReader) -> dict[str, str]:
