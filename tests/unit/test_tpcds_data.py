@@ -1,4 +1,4 @@
-"""Where the data of TPC-DS comes from: made once, kept in the cache, and refused with a code where it cannot be made."""
+"""Where the data of TPC-DS comes from: made once, kept in the cache, refused with a code where it cannot be made."""
 
 from __future__ import annotations
 
