@@ -13,7 +13,7 @@ PYSPARK_4.2 := 4.2.0
 PYSPARK_4.3 := 4.3.0
 MATRIX_TESTS := $(MATRIX:%=test-spark-%)
 
-.PHONY: help demo test test-all test-matrix fuzz $(MATRIX_TESTS) lint format bench docs clean
+.PHONY: help demo test test-all test-matrix fuzz $(MATRIX_TESTS) lint format tpcds-data bench docs clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ lint: $(READY) ## check style and types
 format: $(READY) ## put imports and layout in order
 	.venv/bin/ruff check --select I --fix .
 	.venv/bin/ruff format .
+
+tpcds-data: $(READY) ## make the small TPC-DS data that its tests need
+	@source .venv/environment.sh && .venv/bin/slackwater bench tpcds-data
 
 bench: $(READY) ## run TPC-H at scale factor 1
 	@source .venv/environment.sh && .venv/bin/slackwater bench tpch --sf 1

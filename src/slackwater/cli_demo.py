@@ -67,16 +67,43 @@ def tpch(sf: float, queries: str, everything: bool, repeats: int, place: Path | 
 
 
 @bench.command(epilog=EXIT_CODES)
+@click.option("--suite", type=click.Choice(["tpch", "tpcds"]), default="tpch", show_default=True, help="Whose queries.")
+@click.option("--output", "place", type=click.Path(dir_okay=False, path_type=Path), help="Write the page to this file.")
 @JSON
-def coverage(json_only: bool) -> None:
-    """Tell how each operator of TPC-H's 22 queries is refreshed, and why. Needs no data."""
+def coverage(suite: str, place: Path | None, json_only: bool) -> None:
+    """Tell how each operator of the queries of TPC-H or TPC-DS is refreshed, and why.
+
+    Needs no rows. The queries of TPC-DS come from its generator, which is fetched the first time; see `tpcds-data`.
+    """
     with Output(json_only) as output, reported(output):
         from slackwater.bench.coverage import command
+        from slackwater.bench.suites import SUITES
 
-        with output.working("checking 22 queries"):
-            document, page = command()
+        chosen = SUITES[suite](output.note)
+        with output.working(f"checking {len(chosen.queries)} queries"):
+            document, page = command(chosen)
         output.document(document)
-        output.line(page)
+        if place is None:
+            output.line(page)
+        else:
+            place.write_text(page + "\n", encoding="utf-8")
+
+
+@bench.command("tpcds-data", epilog=EXIT_CODES)
+@click.option("--sf", type=click.FloatRange(0.01), default=0.01, show_default=True, help="The scale factor.")
+@JSON
+def tpcds_data(sf: float, json_only: bool) -> None:
+    """Make the tables and queries of TPC-DS, unless they are there.
+
+    Installs the generator with pip the first time. Everything goes to the user's cache directory.
+    """
+    with Output(json_only) as output, reported(output):
+        from slackwater.bench.tpcds_data import prepare
+
+        with output.working("making the data of TPC-DS"):
+            data = prepare(sf, output.note)
+        output.document({"directory": str(data.directory), "scale": sf, "queries": len(data.texts)})
+        output.line(str(data.directory))
 
 
 @bench.command(epilog=EXIT_CODES)

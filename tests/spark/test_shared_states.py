@@ -96,13 +96,11 @@ def test_a_failed_first_refresh_leaves_the_rows_to_their_owner(shop: sw.Engine) 
 
 
 def test_other_code_is_another_state(shop: sw.Engine) -> None:
-    open_orders = (
-        "SELECT o.cid, {} AS x FROM lines l JOIN orders o ON l.oid = o.oid WHERE shaped(o.state) GROUP BY o.cid"
-    )
+    query = "SELECT o.cid, {} AS x FROM lines l JOIN orders o ON l.oid = o.oid WHERE shaped(o.state) GROUP BY o.cid"
     shop.register_udf("shaped", lambda state: state == "open", "boolean", deterministic=True)
-    total = shop.create_view("total", open_orders.format("sum(l.price)"))
+    total = shop.create_view("total", query.format("sum(l.price)"))
     shop.register_udf("shaped", lambda state: state != "open", "boolean", deterministic=True)
-    most = shop.create_view("most", open_orders.format("max(l.price)"))
+    most = shop.create_view("most", query.format("max(l.price)"))
     assert total.states.keys() & most.states.keys()
     assert not shared(total, most)
     assert most.verify()

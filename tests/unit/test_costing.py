@@ -9,7 +9,7 @@ import pytest
 from slackwater.algebra.aggregates import AggCall
 from slackwater.algebra.expressions import call, col, lit
 from slackwater.algebra.generate import Values
-from slackwater.algebra.nodes import Aggregate, Field, Filter, Item, Join, Rel, Scan, TopK
+from slackwater.algebra.nodes import Aggregate, Field, Filter, Item, Join, Project, Rel, Scan, TopK
 from slackwater.algebra.printer import node_key
 from slackwater.delta.environment import Change
 from slackwater.execution.state_planning import Facts, learned, passing_by, plan_next, price_now
@@ -242,3 +242,14 @@ def test_constant_rows_never_change() -> None:
     cards = cardinalities(lineitem=60_000)
     assert not cards.of(constants).touched
     assert Pricing(cards, RATES, AtHand()).root(plan, by_delta=True).price(frozenset()) > 0
+
+
+def test_the_one_row_of_an_aggregate_is_not_copied_beside_its_partial_row() -> None:
+    """Else every scalar subquery would triple the rows of a cross join: a state and its change are three rows."""
+    counts = [Aggregate(scan("orders", f"o{i}"), (), (AggCall(f"n{i}", "count", (), "bigint"),)) for i in range(4)]
+    renamed = [Project(c, (Item(f"s{i}", col(f"n{i}", "bigint")),)) for i, c in enumerate(counts)]
+    beside = Join(Join(renamed[0], renamed[1], None), Join(renamed[2], renamed[3], None), None)
+    plan = Join(CUSTOMERS, beside, None)
+    root = Pricing(cardinalities(orders=15_000, customer=1_500), CHEAP_WRITES, AtHand()).root(plan, by_delta=True)
+    chosen = plan_states(root, "incremental", 1e12).kept
+    assert chosen == {node_key(CUSTOMERS), *map(node_key, counts)}

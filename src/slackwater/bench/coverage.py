@@ -1,7 +1,7 @@
-"""`slackwater bench coverage`: how each operator of TPC-H's 22 queries is refreshed, and why.
+"""`slackwater bench coverage`: how each operator of the queries of TPC-H or TPC-DS is refreshed, and why.
 
 The answer depends on the queries and the types of their columns alone, so the tables stay empty. What is printed is
-Markdown: `docs/coverage.md` is this command's output.
+Markdown: `docs/coverage.md` and `docs/coverage-tpcds.md` are this command's output.
 """
 
 from __future__ import annotations
@@ -15,36 +15,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from slackwater.bench.tpch_data import KEYS
-from slackwater.bench.tpch_more_queries import ALL_QUERIES
+from slackwater.bench.suites import Suite
 from slackwater.cli_session import start_muted
 from slackwater.delta.reasons import REASONS, Way
 from slackwater.eligibility import RECOMPUTED, REFUSED, Eligibility
 from slackwater.engine import Engine
 
-SCHEMAS = {
-    "customer": "c_custkey BIGINT, c_name STRING, c_address STRING, c_nationkey BIGINT, c_phone STRING,"
-    " c_acctbal DECIMAL(15,2), c_mktsegment STRING, c_comment STRING",
-    "orders": "o_orderkey BIGINT, o_custkey BIGINT, o_orderstatus STRING, o_totalprice DECIMAL(15,2), o_orderdate DATE,"
-    " o_orderpriority STRING, o_clerk STRING, o_shippriority INT, o_comment STRING",
-    "lineitem": "l_orderkey BIGINT, l_partkey BIGINT, l_suppkey BIGINT, l_linenumber INT, l_quantity DECIMAL(15,2),"
-    " l_extendedprice DECIMAL(15,2), l_discount DECIMAL(15,2), l_tax DECIMAL(15,2), l_returnflag STRING,"
-    " l_linestatus STRING, l_shipdate DATE, l_commitdate DATE, l_receiptdate DATE, l_shipinstruct STRING,"
-    " l_shipmode STRING, l_comment STRING",
-    "supplier": "s_suppkey BIGINT, s_name STRING, s_address STRING, s_nationkey BIGINT, s_phone STRING,"
-    " s_acctbal DECIMAL(15,2), s_comment STRING",
-    "part": "p_partkey BIGINT, p_name STRING, p_mfgr STRING, p_brand STRING, p_type STRING, p_size INT,"
-    " p_container STRING, p_retailprice DECIMAL(15,2), p_comment STRING",
-    "partsupp": "ps_partkey BIGINT, ps_suppkey BIGINT, ps_availqty INT, ps_supplycost DECIMAL(15,2), ps_comment STRING",
-    "nation": "n_nationkey BIGINT, n_name STRING, n_regionkey BIGINT, n_comment STRING",
-    "region": "r_regionkey BIGINT, r_name STRING, r_comment STRING",
-}  # fmt: skip
-"""The columns of the eight tables, with the types that the generator of the data gives them."""
 
-HEAD = """# How the queries of TPC-H are refreshed
+def head(suite: Suite) -> str:
+    """How the page begins."""
+    option = "" if suite.name == "tpch" else f" --suite {suite.name}"
+    return f"""# How the queries of {suite.title} are refreshed
 
-Written by `slackwater bench coverage`, which needs no data. For each operator: its way, and the code of the reason;
-[the codes are explained here](reasons.md). States are assumed to fit the budget."""
+Written by `slackwater bench coverage{option}`, which needs no rows. For each operator: its way, and the code of the
+reason; [the codes are explained here](reasons.md). States are assumed to fit the budget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,25 +55,21 @@ class Covered:
         return {"query": self.query, "ways": self.ways, "seconds": round(self.seconds, 3), **self.found.to_json()}
 
 
-def create_empty_tables(engine: Engine) -> None:
-    """Make the eight tables without rows, with the keys that the benchmark gives them."""
-    for table, schema in SCHEMAS.items():
-        engine.create_table(table, schema, key=KEYS[table] if table != "lineitem" else ())
-
-
-def cover(engine: Engine) -> tuple[Covered, ...]:
-    """Check all 22 queries against the tables of a warehouse."""
+def cover(engine: Engine, suite: Suite) -> tuple[Covered, ...]:
+    """Check all queries of a suite against its tables in a warehouse."""
     covered = []
-    for query, sql in ALL_QUERIES.items():
+    for query, sql in suite.queries.items():
         started = time.perf_counter()
         found = engine.check(sql)
         covered.append(Covered(query, found, time.perf_counter() - started))
     return tuple(covered)
 
 
-def markdown(covered: Sequence[Covered]) -> str:
+def markdown(covered: Sequence[Covered], suite: Suite) -> str:
     """The page: a row for each query, the total, and every operator with its way."""
-    return "\n".join((HEAD, "", *_table(covered), "", total(covered), *(x for c in covered for x in _section(c))))
+    section = _section if suite.trees else _grouped
+    sections = (line for c in covered for line in section(c))
+    return "\n".join((head(suite), "", *_table(covered), "", total(covered), *sections))
 
 
 def total(covered: Sequence[Covered]) -> str:
@@ -101,21 +81,21 @@ def total(covered: Sequence[Covered]) -> str:
     )
 
 
-def command() -> tuple[dict[str, Any], str]:
+def command(suite: Suite) -> tuple[dict[str, Any], str]:
     """Check the queries in a warehouse that is thrown away; gives the document for programs and the page."""
     work = Path(tempfile.mkdtemp(prefix="slackwater-coverage-"))
     try:
         with Engine(work / "warehouse", save_states=False) as engine:
             start_muted(engine)
-            create_empty_tables(engine)
-            covered = cover(engine)
+            suite.create_empty_tables(engine)
+            covered = cover(engine, suite)
             version = str(engine.spark.version)
     finally:
         shutil.rmtree(work, ignore_errors=True)
-    document = {"benchmark": "coverage", "suite": "tpch", "spark": version, "queries": [c.to_json() for c in covered],
-                "without_full_recompute": sum(c.kept_up for c in covered),
+    document = {"benchmark": "coverage", "suite": suite.name, "spark": version,
+                "queries": [c.to_json() for c in covered], "without_full_recompute": sum(c.kept_up for c in covered),
                 "incremental": sum(c.found.incremental for c in covered)}  # fmt: skip
-    return document, markdown(covered)
+    return document, markdown(covered, suite)
 
 
 def _table(covered: Sequence[Covered]) -> Iterator[str]:
@@ -132,10 +112,26 @@ _PLAIN = {"TABLE_CHANGES", "LINEAR", "CONSTANT"}
 """Reasons that stand in every query; the table leaves them out."""
 
 
-def _section(covered: Covered) -> Iterator[str]:
+def _heading(covered: Covered) -> Iterator[str]:
     yield from ("", f"## Query {covered.query}", "")
     summary = ", ".join(f"{way} {count}" for way, count in covered.ways.items() if count)
     yield f"{covered.found.verdict}: {summary}" if summary else covered.found.verdict
+
+
+def _grouped(covered: Covered) -> Iterator[str]:
+    """The operators of one kind that are refreshed in the same way and for the same reason on one line."""
+    yield from _heading(covered)
+    if covered.found.refusal is not None:
+        yield from ("", str(covered.found.refusal))
+        return
+    yield from ("", "| operators | | way | why |", "|---|--:|---|---|")
+    counted = Counter((o.label.split()[0], o.way.value, o.code, o.detail) for o in covered.found.operators)
+    for (kind, way, code, detail), count in counted.items():
+        yield f"| {kind} | {count} | {way} | `{code}`{f' {detail}' if detail else ''} |"
+
+
+def _section(covered: Covered) -> Iterator[str]:
+    yield from _heading(covered)
     # The reasons' own sentences are on their page; refusals have only their sentence.
     text = str(covered.found).partition("\n\n")[0]
     body = text.partition("\n")[2] or text

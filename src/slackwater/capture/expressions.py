@@ -49,7 +49,11 @@ _DEFAULTS = (("legacyNegativeIndex", False),)
 class NameBook:
     """Gives every column of a plan a name of its own, as near to the user's name as can be.
 
-    An id can go by several names, one below a union and one above it; `read` has the type of each that was read.
+    Attributes:
+        by_id: the name that a column has now; a union gives the columns of its first input new ones.
+        used: all names given out.
+        types: the type of a column.
+        read: the type of each name that some expression read, whatever its column is called now.
     """
 
     by_id: dict[int, str] = field(default_factory=dict)
@@ -105,7 +109,7 @@ class ExpressionReader:
             dtype = type_name(tree.props["dataType"])
             self.names.types.setdefault(ident, dtype)
             name = self.names.name(ident, tree.props["name"])
-            self.names.read[name] = dtype
+            self.names.read.setdefault(name, dtype)
             return col(name, dtype)
         if name == "Literal":
             return _literal(tree)

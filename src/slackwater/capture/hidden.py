@@ -35,7 +35,10 @@ def add_generated(optimized: list[dict[str, Any]], plan: JavaObject, spark: Spar
     wanting = [item for item in optimized if str(item["class"]).rsplit(".", 1)[-1] in named]
     if not wanting:
         return
-    found = [node for node in java_nodes(plan) if node.nodeName() in named]
+    generates = any(str(item["class"]).endswith(".Generate") for item in wanting)
+    # Each look at a node is a call to the JVM, and constant relations are leaves: one call finds those.
+    nodes = java_nodes(plan) if generates else java_seq(plan.collectLeaves())
+    found = [node for node in nodes if node.nodeName() in named]
     for item, node in zip(wanting, found, strict=True):
         if node.nodeName() == "Generate":
             item["unrequiredChildIndex"] = [int(at) for at in java_seq(node.unrequiredChildIndex())]
@@ -45,9 +48,10 @@ def add_generated(optimized: list[dict[str, Any]], plan: JavaObject, spark: Spar
 
 def _rows(node: JavaObject, spark: SparkSession) -> list[list[str | None]]:
     """The cells of a constant relation as text, as a literal would print them."""
-    if node.data().size() == 0:
-        return []  # what is left of a branch that can have no rows, whatever its types
-    if node.data().size() > LONGEST_LIST:
+    size = node.data().size()
+    if size == 0:
+        return []
+    if size > LONGEST_LIST:
         raise Unsupported("OPERATOR_UNSUPPORTED", "LocalRelation", f"a list of more than {LONGEST_LIST:,} rows")
     jvm: Any = spark._sc._jvm
     frame = DataFrame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, node), spark)

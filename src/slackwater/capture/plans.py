@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from slackwater.algebra import nodes as n
@@ -45,7 +45,7 @@ class PlanReader:
     tables: Mapping[int, TableShape]
     functions: Callable[[], Mapping[str, str]]
     needed: frozenset[int]
-    typed: Callable[[n.Rel], n.Rel]
+    typed: Callable[[Sequence[n.Rel]], list[n.Rel]]
     declared: Mapping[str, str] = field(default_factory=dict)
     names: NameBook = field(default_factory=NameBook)
     _exprs: ExpressionReader = field(init=False)
@@ -119,11 +119,14 @@ class PlanReader:
     def items(
         self, trees: list[Tree], replace: Callable[[Tree], Expr | None] | None = None
     ) -> tuple[list[n.Item], list[int]]:
-        """Named output expressions. A plain renaming keeps the name of what it renames, where that name is free."""
+        """Named output expressions. A plain renaming keeps the name of what it renames, where that name is free.
+
+        It is not free where the column itself is handed on too: `SELECT c AS key, c` puts the renaming first.
+        """
         items: list[n.Item] = []
         ids: list[int] = []
         taken: set[str] = set()
-        handed_on = {self.names.by_id.get(attribute_id(t.props)) for t in trees if t.name == "AttributeReference"}
+        handed_on = {self._exprs.read(tree, replace).column for tree in trees if tree.name == "AttributeReference"}
         for tree in trees:
             expr = self._exprs.read(tree, replace)
             ident = attribute_id(tree.props)
@@ -131,7 +134,8 @@ class PlanReader:
                 self.names.alias(ident, expr.column)
             name = self.names.name(ident, tree.props["name"])
             if name in taken:
-                raise Unsupported("OPERATOR_UNSUPPORTED", "Project", f"the column {name} is given out twice")
+                # The same column twice; whoever reads it by its id may read the first.
+                name = self.names.fresh(name)
             taken.add(name)
             dtype = expr.dtype or self.names.types.get(ident, "")
             items.append(n.Item(name, Expr(expr.op, expr.args, expr.text, dtype, expr.value)))

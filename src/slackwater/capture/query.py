@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,9 +23,10 @@ from slackwater.capture.noise import quiet
 from slackwater.capture.order_dependent import refuse_order_dependent
 from slackwater.capture.pivots import add_pivot_values
 from slackwater.capture.plans import COLLATED, LEAF, PYTHON, PlanReader, TableShape
+from slackwater.capture.prune_empty import prune_empty
 from slackwater.capture.ties import settle_ties
 from slackwater.capture.trees import Tree, attribute_id, class_names, parse
-from slackwater.capture.types import with_types
+from slackwater.capture.types import Typing, with_types
 from slackwater.capture.user_functions import UserFunction, functions_called
 from slackwater.errors import QueryRefused
 
@@ -150,8 +151,8 @@ def _analyzed(query: str | DataFrame, spark: SparkSession) -> DataFrame:
     try:
         with quiet():
             parsed = spark._jsparkSession.sessionState().sqlParser().parsePlan(query)
-            for node in java_nodes(parsed):
-                name = str(node.getClass().getSimpleName())
+            # Each look at a node is a call to the JVM: one of each class is enough.
+            for name, node in {str(x.getClass().getSimpleName()): x for x in java_nodes(parsed)}.items():
                 if (
                     "ExecuteImmediate" in name
                     or name == "InsertIntoDir"
@@ -261,8 +262,10 @@ def _read(optimized: list[dict[str, Any]], frame: DataFrame, spark: SparkSession
     root_ids = _output_ids(tree).union(*(_output_ids(child) for child in unions))
     root_ids = root_ids.union(*(_output_ids(parse(plan)) for plan in _subquery_plans(optimized)))
 
-    def typed(rel: n.Rel) -> n.Rel:
-        return with_types(rel, _known_types(reader), spark)
+    typing = Typing()
+
+    def typed(rels: Sequence[n.Rel]) -> list[n.Rel]:
+        return with_types(rels, _known_types(reader), typing, spark)
 
     reader = PlanReader(tables, lambda: function_names(spark), _needed(optimized, root_ids), typed, declared)
     order: tuple[n.SortKey, ...] = ()
@@ -271,9 +274,11 @@ def _read(optimized: list[dict[str, Any]], frame: DataFrame, spark: SparkSession
         order = reader.sort_keys(tree)
     else:
         rel, _ = reader.read(tree)
-    if not any(isinstance(node, n.Scan) for node in rel.walk()):
+    if not _reads_a_table(rel):
         raise Unsupported("OPERATOR_UNSUPPORTED", tree.name, "no table is left in the query's plan")
-    rel = typed(rel)
+    (rel,) = typed([rel])
+    if _reads_a_table(pruned := prune_empty(rel)):
+        rel = pruned
     rel = rel.transform_up(split_distinct).transform_up(settle_ties)
     if isinstance(rel, n.TopK):
         order = rel.keys
@@ -283,6 +288,10 @@ def _read(optimized: list[dict[str, Any]], frame: DataFrame, spark: SparkSession
     shown = _order_text(order, names, frame.columns)
     _check_types(rel, frame)
     return rel, shown
+
+
+def _reads_a_table(rel: n.Rel) -> bool:
+    return any(isinstance(node, n.Scan) for node in rel.walk())
 
 
 def _known_types(reader: PlanReader) -> dict[str, str]:

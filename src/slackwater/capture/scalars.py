@@ -11,7 +11,7 @@ Precondition: the subquery is not correlated; Spark turns correlated ones into j
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from slackwater.algebra import nodes as n
 from slackwater.algebra.aggregates import AggCall
@@ -27,8 +27,9 @@ class ScalarReader:
     """Reads the scalar subqueries in an operator's expressions."""
 
     def __init__(
-        self, read: Callable[[Tree], tuple[n.Rel, list[int]]], typed: Callable[[n.Rel], n.Rel], names: NameBook
-    ) -> None:
+        self, read: Callable[[Tree], tuple[n.Rel, list[int]]], typed: Callable[[Sequence[n.Rel]], list[n.Rel]],
+        names: NameBook,
+    ) -> None:  # fmt: skip
         """Take what reads plans, what types them, and the plan's names."""
         self._read, self._typed, self._names = read, typed, names
         self._columns: dict[int, Expr] = {}
@@ -43,12 +44,10 @@ class ScalarReader:
 
     def beside(self, child: n.Rel, trees: list[Tree]) -> n.Rel | None:
         """One row with the value of every subquery in the expressions over an input; None where there is none."""
+        found = {attribute_id(t.props): t for t in subqueries(trees)}
+        self._read_rows({ident: tree for ident, tree in found.items() if ident not in self._rows})
         row: n.Rel | None = None
-        for ident, tree in {attribute_id(t.props): t for t in subqueries(trees)}.items():
-            if tree.props.get("outerAttrs"):
-                raise Unsupported("OPERATOR_UNSUPPORTED", "ScalarSubquery", "a correlated subquery that is no join")
-            if ident not in self._rows:
-                self._rows[ident] = self._one_row(ident, parse(tree.props["plan"]))
+        for ident in found:
             if self._rows[ident].names[0] in child.names:
                 # The same subquery was put beside this input before, and its column came through.
                 self._rows[ident] = self._named(ident, n.Project(self._rows[ident], (
@@ -57,13 +56,24 @@ class ScalarReader:
             row = self._rows[ident] if row is None else n.Join(row, self._rows[ident], None)
         return row
 
-    def _one_row(self, ident: int, plan: Tree) -> n.Rel:
-        rel, ids = self._read(plan)
-        if len(ids) != 1 or len(rel.schema) != 1:
-            raise Unsupported("OPERATOR_UNSUPPORTED", "ScalarSubquery", "a subquery with several columns")
-        rel = self._typed(rel)
-        self._names.types[ids[0]] = rel.schema[0].dtype
-        return self._named(ident, self._typed(one_row(rel, self._names.fresh("scalar"), self._names)))
+    def _read_rows(self, wanted: dict[int, Tree]) -> None:
+        """Read subqueries, all together: to learn a type is to ask Spark."""
+        if not wanted:
+            return
+        values = []
+        for tree in wanted.values():
+            if tree.props.get("outerAttrs"):
+                raise Unsupported("OPERATOR_UNSUPPORTED", "ScalarSubquery", "a correlated subquery that is no join")
+            rel, ids = self._read(parse(tree.props["plan"]))
+            if len(ids) != 1 or len(rel.schema) != 1:
+                raise Unsupported("OPERATOR_UNSUPPORTED", "ScalarSubquery", "a subquery with several columns")
+            values.append((rel, ids[0]))
+        rows = []
+        for rel, (_, value_id) in zip(self._typed([rel for rel, _ in values]), values, strict=True):
+            self._names.types[value_id] = rel.schema[0].dtype
+            rows.append(one_row(rel, self._names.fresh("scalar"), self._names))
+        for ident, row in zip(wanted, self._typed(rows), strict=True):
+            self._rows[ident] = self._named(ident, row)
 
     def _named(self, ident: int, row: n.Rel) -> n.Rel:
         """Note the column that stands for the subquery. It has no id of Spark's; a negative one cannot meet another."""

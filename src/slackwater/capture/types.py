@@ -1,8 +1,8 @@
-"""Types that Spark's JSON leaves out: ask Spark's analyzer, three times for a whole plan."""
+"""Types that Spark's JSON leaves out: ask Spark's analyzer, at most four times for a whole plan."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -23,11 +23,12 @@ if TYPE_CHECKING:
 class Typing:
     """What is known: the type of each column name, and of each expression text."""
 
-    columns: dict[str, str]
+    columns: dict[str, str] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
 
     def ask(self, texts: set[str], spark: SparkSession) -> None:
         """Learn the types of expressions from one analysis."""
+        self.texts.update((text, self.columns[name]) for name in self.columns if (text := quote(name)) in texts)
         unknown = sorted(texts - set(self.texts))
         if not unknown:
             return
@@ -47,13 +48,14 @@ class Typing:
         return Expr(expr.op, expr.args, expr.text, dtype, expr.value)
 
 
-def with_types(plan: n.Rel, known: Mapping[str, str], spark: SparkSession) -> n.Rel:
-    """The same plan with the type of every output column and aggregate argument filled in.
+def with_types(plans: Sequence[n.Rel], known: Mapping[str, str], typing: Typing, spark: SparkSession) -> list[n.Rel]:
+    """The same plans with the type of every output column and aggregate argument filled in.
 
-    `known` has the columns whose type Spark told; names are unique in a plan, so one table of types serves all nodes.
+    `known` has the columns whose type Spark told; names are unique in a query, so one table of types serves all nodes,
+    and all plans of a query can be asked for together.
     """
-    typing = Typing(dict(known))
-    nodes = list(plan.walk())
+    typing.columns.update(known)
+    nodes = [node for plan in plans for node in plan.walk()]
     declaring = (n.Scan, n.Expand, Generate, Values)
     typing.columns.update((f.name, f.dtype) for x in nodes if isinstance(x, declaring) for f in x.fields)
     aggregates = [x for x in nodes if isinstance(x, n.Aggregate)]
@@ -65,7 +67,7 @@ def with_types(plan: n.Rel, known: Mapping[str, str], spark: SparkSession) -> n.
     typing.ask({t for x in windows for t in _window_texts(x)}, spark)
     typing.columns.update((c.name, typing.texts[c.text(x.partition)]) for x in windows for c in x.calls)
     typing.ask({i.expr.text for x in nodes if isinstance(x, n.Project) for i in x.items if not i.expr.dtype}, spark)
-    return plan.transform_up(lambda node: _typed(node, typing))
+    return [plan.transform_up(lambda node: _typed(node, typing)) for plan in plans]
 
 
 def _scalars(node: n.Aggregate) -> list[Expr]:

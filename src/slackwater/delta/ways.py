@@ -5,12 +5,13 @@ delta (D) or for its full output at the new version (F), as in `rules`:
 
 * D of a linear or bilinear operator asks its inputs for D. So does a keyed one, which redoes the keys it finds there.
 * An operator whose two full outputs must be compared asks its inputs for F.
-* F of an aggregate that keeps partial rows needs only D below it. Any other F passes down to the tables.
+* F of an aggregate that keeps partial rows needs only D below it. So does F of an intermediate result that is kept
+  because an ordering, or a function without keys, reads it again. Any other F passes down to the tables.
 
 States are assumed to fit the budget; a state that is dropped makes a refresh slower, or a recompute, never wrong.
 
-Counter-example to looking at one operator alone: `ORDER BY … LIMIT` over an aggregate costs next to nothing, because
-the aggregate's rows are kept; the same over a join reads both tables again.
+Counter-example to looking at one operator alone: `ORDER BY … LIMIT` over an aggregate or a join follows the changes of
+its tables, because its input is kept; the same over a table reads the table again.
 """
 
 from __future__ import annotations
@@ -125,11 +126,12 @@ def _compared(node: Rel) -> Operator:
         known = node.code in REASONS
         detail = node.reason if known else f"[{node.code}] {node.reason}"
         return Operator("Opaque", node.code if known else "OPERATOR_UNSUPPORTED", detail, ())
-    below = tuple(map(_asked_for_full, node.children))
+    opaque = node.linearity is Linearity.OPAQUE
+    below = tuple(map(_asked_for_full if opaque else _kept_input, node.children))
     if isinstance(node, TopK):
         lost = any(operator.way is Way.RECOMPUTE for operator in below)
         return _operator(node, "ORDER_READS_ALL" if lost else "ORDER_REDONE", *below)
-    return _operator(node, "NO_RULE" if node.linearity is Linearity.OPAQUE else "NO_KEYS", *below)
+    return _operator(node, "NO_RULE" if opaque else "NO_KEYS", *below)
 
 
 def _operator(node: Rel, code: str, *inputs: Operator, detail: str = "") -> Operator:

@@ -24,6 +24,7 @@ from slackwater.algebra.aggregates import Combine
 from slackwater.algebra.joins import KeyedJoin, MatchJoin, OuterJoin
 from slackwater.algebra.nodes import Aggregate, Filter, Join, Linearity, Opaque, Project, Rel, Scan, TopK
 from slackwater.algebra.printer import describe
+from slackwater.algebra.scalars import has_one_row
 from slackwater.delta.aggregate import keeps_partials
 from slackwater.delta.rules import repeatable
 from slackwater.planning.cardinality import Cardinalities, Rows, row_bytes, touched_groups
@@ -122,7 +123,14 @@ class Pricing:
 
 
 def worth_a_state(node: Rel) -> bool:
-    """Whether a copy could be cheaper to read than the table's own files: a scan that only refuses NULLs never is."""
+    """Whether a copy could be cheaper to read than to make again: a scan that only refuses NULLs never is.
+
+    Nor is the one row of an aggregate without groups, whose partial row is kept. Counter-example to keeping it beside
+    that: a state and its change are three rows where one is meant, and a query with fifteen scalar subqueries, which
+    are cross joins of one row each, would multiply them to 3^15.
+    """
+    if has_one_row(node):
+        return False
     while isinstance(node, Project) or (isinstance(node, Filter) and _refuses_nulls(node)):
         node = node.child
     return not isinstance(node, Scan | Opaque)

@@ -34,7 +34,7 @@ def plain_choice(plan: Rel, changing: Collection[str], shares: Mapping[str, floa
 
 
 def _intermediate(node: Rel) -> bool:
-    return any(isinstance(x, Aggregate) or x.rereads for x in node.walk())
+    return any(isinstance(x, Aggregate) or x.rereads or x.linearity is Linearity.KEYED for x in node.walk())
 
 
 def _narrow(node: Rel, shares: Mapping[str, float]) -> bool:

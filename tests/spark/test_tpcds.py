@@ -1,0 +1,84 @@
+"""The 99 queries of TPC-DS through inserts, deletes and updates, against a recompute and against DuckDB.
+
+The data and the query texts come from `make tpcds-data`; without them these tests are skipped.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import slackwater as sw
+from slackwater.bench.coverage import cover, head, markdown
+from slackwater.bench.suites import tpcds
+from slackwater.bench.tpcds_data import SETUP, TpcdsData, prepared
+from tests.spark.test_capture import GOLDEN_SPARK
+from tests.spark.tpcds_rounds import play
+
+ROUNDS = 3
+BATCHES = [range(first, min(first + 9, 100)) for first in range(1, 100, 9)]
+RECOMPUTED_IN_PART = [14, 24, 28, 44, 49]
+"""Averages of wide decimals over everything, DISTINCT beside an average over everything, and ranks over everything."""
+
+SECONDS = 1.0
+"""What checking a query may take."""
+
+HARDEST = (49, 70, 97)
+"""Ranks over ratios in a union, a rank over ROLLUP and `grouping()` under a semi join, and a full outer join."""
+
+
+@pytest.fixture(scope="module")
+def data() -> TpcdsData:
+    found = prepared()
+    if found is None:
+        pytest.skip(f"there is no TPC-DS data; make it with `{SETUP}` or `make tpcds-data`")
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("batch", BATCHES, ids=lambda batch: f"q{batch[0]}-q{batch[-1]}")
+def test_three_rounds(tmp_path: Path, spark: SparkSession, data: TpcdsData, batch: range) -> None:
+    outcome = play(tmp_path, spark, data, batch, ROUNDS)
+    told = [f"query {n}: {problem}" for n, found in outcome.problems.items() for problem in found]
+    assert not told, "\n".join(told)
+
+
+def test_a_round_of_the_hardest(tmp_path: Path, spark: SparkSession, data: TpcdsData) -> None:
+    outcome = play(tmp_path, spark, data, HARDEST, 1)
+    assert not any(outcome.problems.values()), outcome.problems
+    assert outcome.moved == set(HARDEST)
+
+
+@pytest.mark.slow
+def test_coverage(engine: sw.Engine, spark: SparkSession, data: TpcdsData) -> None:
+    """No query is recomputed as a whole, each is checked in a second, and the documentation has what is printed."""
+    suite = tpcds(print)
+    suite.create_empty_tables(engine)
+    covered = cover(engine, suite)
+    assert [c.query for c in covered if not c.kept_up] == []
+    assert [c.query for c in covered if not c.found.incremental] == RECOMPUTED_IN_PART
+    assert [
+        c.query for c in covered if c.seconds > SECONDS and quickest(engine, suite.queries[c.query]) > SECONDS
+    ] == []
+    page = markdown(covered, suite)
+    assert page.startswith(head(suite))
+    if spark.version.startswith(GOLDEN_SPARK):
+        path = Path(__file__).parents[2] / "docs" / "coverage-tpcds.md"
+        written = path.read_text(encoding="utf-8")
+        assert written.rstrip("\n") == page.rstrip("\n"), (
+            "slackwater bench coverage --suite tpcds --output docs/coverage-tpcds.md"
+        )
+
+
+def quickest(engine: sw.Engine, sql: str) -> float:
+    """Seconds of the best of three checks: the first ones of a Spark are slower, and a busy machine is too."""
+    taken = []
+    for _ in range(3):
+        started = time.perf_counter()
+        engine.check(sql)
+        taken.append(time.perf_counter() - started)
+    return min(taken)
