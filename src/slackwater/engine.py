@@ -276,7 +276,8 @@ class Engine:
             query: SQL text, a DataFrame made from `Table.relation()`, or a function from the tables' relations to one.
             strategy: "auto" keeps states by plain rules within the budget; "planned" those that pay by an exact search
                 over estimated costs; "rebatch" keeps none and recomputes;
-                "incremental" keeps all that fits and recomputes only if it must; "recycler" keeps as a cache would.
+                "incremental" keeps all that fits and recomputes only if it must; "recycler" keeps as a cache would;
+                "higher_order" keeps every join that the change of one table has to meet.
             refresh: when `tick` and `run` refresh it, such as `every("60s") | rows(10_000)`, or that as text; on
                 request only by default.
             forecast: what the next delta will bring: `fixed(…)`, `late_arrivals(…)`, `paced()` or, by default,

@@ -21,6 +21,7 @@ from slackwater.capture.noise import quiet
 from slackwater.delta.aggregate import keeps_partials
 from slackwater.delta.environment import Change
 from slackwater.errors import SlackwaterError, ViewError
+from slackwater.execution import higher_order as views
 from slackwater.execution.leaves import leaves
 from slackwater.execution.program import INCREMENTAL, INITIAL, RECOMPUTE, Program, compile_program
 from slackwater.execution.reports import Refresh
@@ -53,7 +54,7 @@ SMALL_DELTA = 300_000
 VIEW_SHARE = 0.01
 """Of another view that a query reads, this share of the rows is expected to change."""
 
-BY_RULE = ("auto", "incremental")
+BY_RULE = ("auto", "incremental", "higher_order")
 """Strategies that choose between delta and recompute by plain rules, not by price."""
 
 CLEARLY = 0.7
@@ -180,6 +181,8 @@ class Refresher:
             return RECOMPUTE, f"[{plan.code}] {plan.reason}"
         if self.view.strategy == "rebatch":
             return RECOMPUTE, "the strategy is rebatch"
+        if (other := views.made_for_another_strategy(self.view)) is not None:
+            return RECOMPUTE, other
         self.prices = price_now(self.facts(), self.changes, frozenset(self.view.states))
         if self.prices.quick or self.view.strategy in BY_RULE:
             return self._plain_mode()
@@ -192,7 +195,7 @@ class Refresher:
         """Where prices decide nothing: incremental, unless most rows are new or states are gone."""
         changed = sum(c.inserted + c.deleted for c in self.changes.values())
         present = sum(c.before for c in self.changes.values())
-        if changed > LARGE_DELTA * present and self.view.strategy != "incremental":
+        if changed > LARGE_DELTA * present and self.view.strategy not in ("incremental", "higher_order"):
             return RECOMPUTE, f"{changed:,} changed rows against {present:,}: the delta is too large to pay"
         missing = self._missing_states()
         if missing:
@@ -208,6 +211,8 @@ class Refresher:
 
     def _missing_states(self) -> str:
         """Say which wanted state is not there; a refresh without it would cost more than a recompute."""
+        if self.view.strategy == "higher_order" and not all(c.keep for c in self.view.choices):
+            return "the higher-order views do not fit the budget, and some alone are of no use"
         for node in self.view.plan.walk():
             key = node_key(node)
             if isinstance(node, Aggregate) and keeps_partials(node) and key not in self.view.states:
@@ -260,6 +265,8 @@ class Refresher:
             return float(self._base_rows(node)) * shares.get(node_key(node), 1.0)
 
         view.plan = order_joins(view.logical_plan, rows, lambda n: float(self._base_rows(n)), self._unique)
+        if view.strategy == "higher_order":
+            view.plan = views.with_views(view.plan, {name for name, t in self.tables.items() if not t.complete})
         return shares
 
     def _base_rows(self, node: Rel) -> int:

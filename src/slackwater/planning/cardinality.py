@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from slackwater.algebra.expressions import Expr
+from slackwater.algebra.multi_join import MultiJoin
 from slackwater.algebra.nodes import Aggregate, Expand, Filter, Join, Linearity, Opaque, Project, Rel, Scan, TopK, Union
 from slackwater.algebra.partials import partial_schema
 from slackwater.algebra.printer import node_key
@@ -109,6 +110,9 @@ class Cardinalities:
             return self._leaf(node, Rows(1.0))
         if isinstance(node, Join):
             return self._join(node)
+        if isinstance(node, MultiJoin):  # all inputs but one, and that one; the part before is estimated once
+            rows, part = self._both(node.full(lambda x: x))
+            return rows, Part(node, part.rows, part.base_rows, part.keys)
         below = [self._both(child) for child in node.children]
         return self._above(node, [rows for rows, _ in below], below[0][1])
 
