@@ -74,7 +74,7 @@ class Engine:
     ) -> None:
         self.clock: Clock = clock if clock is not None else SystemClock()
         read(self.clock)  # refuses what is no clock before anything is made
-        self.budget = parse_bytes(memory_budget)
+        self._budget = parse_bytes(memory_budget)
         self.path = Path(path).absolute()
         self.read_only, self._save_states = read_only, save_states
         self._prepare_directory()
@@ -176,6 +176,15 @@ class Engine:
         if self._sessions is None:
             self._sessions = Sessions(self.spark)
         return self._sessions
+
+    @property
+    def budget(self) -> int:
+        """What the states of all views may occupy between refreshes, in bytes."""
+        return self._budget
+
+    @budget.setter
+    def budget(self, size: str | int) -> None:
+        self._budget = parse_bytes(size)
 
     def now(self) -> float:
         """The time that forecasts go by, in seconds since 1970."""

@@ -36,7 +36,7 @@ from slackwater.execution.state_planning import (
     plan_next,
     price_now,
 )
-from slackwater.execution.states import State, release, stored_bytes
+from slackwater.execution.states import State, release, storage_memory, stored_bytes
 from slackwater.planning.cardinality import Expected
 from slackwater.planning.choices import Choice
 from slackwater.planning.costing import AtHand
@@ -113,6 +113,7 @@ class Refresher:
         self.prices: Prices | None = None
         self.planned: StatePlan | None = None
         self.outlook: Outlook | None = None
+        self._usable: int | None = None
         self.leaves = leaves(self.engine, view.inputs)
         self.tables = {name: self._table(name) for name in view.inputs}
 
@@ -207,7 +208,7 @@ class Refresher:
         view = self.view
         return Facts(view.plan, {t: s.rows for t, s in self.tables.items()}, view.observed, view.shares, self._unique,
                      view.known_bytes(), self.engine.rates,
-                     view.corrections)  # fmt: skip
+                     view.corrections, view.only(view.plan) if view.only is not None else None)  # fmt: skip
 
     def _missing_states(self) -> str:
         """Say which wanted state is not there; a refresh without it would cost more than a recompute."""
@@ -299,9 +300,16 @@ class Refresher:
         planned = view.planned_states((mode, states, _about(self._budget()), coming), plan)
         return planned if planned.size <= self._budget() else plan()
 
+    @property
+    def usable(self) -> int:
+        """The engine's budget, or what Spark's memory holds if that is less."""
+        if self._usable is None:
+            self._usable = min(self.engine.budget, storage_memory(self.engine.spark))
+        return self._usable
+
     def _budget(self) -> int:
         """What this view's states may occupy beside those of the others."""
-        return self.view.declared.capped(max(self.engine.budget - self.engine.state_bytes(without=self.view.id), 0))
+        return self.view.declared.capped(max(self.usable - self.engine.state_bytes(without=self.view.id), 0))
 
     def expected(self) -> dict[str, Expected]:
         """The next delta, by the view's forecast; for a table that may bring something, a row at least."""
@@ -371,7 +379,8 @@ class Refresher:
                 tx.add_segments(f"v{view.id}", outcome.segments)
                 report = Refresh(
                     view.name, mode, self.before, tx.version, rows_in, inserted, deleted, seconds,
-                    {kept[k].label[:120]: sizes[k] for k in kept}, sum(sizes[k] for k in kept), view.budget, reason,
+                    {kept[k].label[:120]: sizes[k] for k in kept}, sum(sizes[k] for k in kept),
+                    view.declared.capped(self.usable), reason,
                     predicted, self.planned.next_best if self.planned is not None else "",
                 )  # fmt: skip
                 tx.update_view(view.id, version=tx.version, plan_json=json.dumps(to_json(view.plan)),

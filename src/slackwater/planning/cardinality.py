@@ -21,6 +21,19 @@ GUESSED_SHARE = 0.33
 """What a filter keeps where nothing is known of it."""
 
 
+MOST = 1e18
+"""No count that can be meant is larger."""
+
+
+def plausible(counts: Mapping[str, float], most: float = MOST) -> dict[str, float]:
+    """The numbers among the statistics that can be meant; what is left out is estimated, as if it had never been known.
+
+    >>> plausible({"a": 5, "b": -1, "c": float("nan"), "d": 1e300, "e": "many"})
+    {'a': 5}
+    """
+    return {key: n for key, n in counts.items() if isinstance(n, int | float) and 0 <= n <= most}
+
+
 @dataclass(frozen=True, slots=True)
 class Expected:
     """What a table's next delta is expected to bring: changed rows, and the share of them that are deletes."""

@@ -61,11 +61,12 @@ class AtHand:
 
 @dataclass(slots=True)
 class Pricing:
-    """Puts one plan into the memo."""
+    """Puts one plan into the memo; `allowed` are the nodes that may be kept, None for all."""
 
     cards: Cardinalities
     rates: Rates
     at_hand: AtHand
+    allowed: frozenset[str] | None = None
 
     def root(self, plan: Rel, *, by_delta: bool) -> Root:
         """The memo of a view's plan, and what may be asked of its root."""
@@ -92,6 +93,8 @@ class Pricing:
 
     def _keeping(self, node: Rel, plain: Group, kept_by_parent: bool) -> Keeping | None:
         below = node.child if isinstance(node, Aggregate) else node
+        if self.allowed is not None and plain.key not in self.allowed:
+            return None
         if not all(repeatable(x) for x in below.walk()):
             return None
         if isinstance(node, Aggregate):
