@@ -77,7 +77,7 @@ class Engine(Declaring):
     ) -> None:
         self.clock: Clock = clock if clock is not None else SystemClock()
         read(self.clock)  # refuses what is no clock before anything is made
-        self.budget = parse_bytes(memory_budget)
+        self._budget = parse_bytes(memory_budget)
         self.share_states = True
         self.path = Path(path).absolute()
         self.read_only, self._save_states = read_only, save_states
@@ -183,6 +183,15 @@ class Engine(Declaring):
             self._sessions = Sessions(self.spark, self.functions)
         return self._sessions
 
+    @property
+    def budget(self) -> int:
+        """What the states of all views may occupy between refreshes, in bytes."""
+        return self._budget
+
+    @budget.setter
+    def budget(self, size: str | int) -> None:
+        self._budget = parse_bytes(size)
+
     def now(self) -> float:
         """The time that forecasts go by, in seconds since 1970."""
         return read(self.clock)
@@ -282,7 +291,8 @@ class Engine(Declaring):
             query: SQL text, a DataFrame made from `Table.relation()`, or a function from the tables' relations to one.
             strategy: "auto" keeps states by plain rules within the budget; "planned" those that pay by an exact search
                 over estimated costs; "rebatch" keeps none and recomputes;
-                "incremental" keeps all that fits and recomputes only if it must; "recycler" keeps as a cache would.
+                "incremental" keeps all that fits and recomputes only if it must; "recycler" keeps as a cache would;
+                "higher_order" keeps every join that the change of one table has to meet.
             refresh: when `tick` and `run` refresh it, such as `every("60s") | rows(10_000)`, or that as text; on
                 request only by default.
             forecast: what the next delta will bring: `fixed(…)`, `late_arrivals(…)`, `paced()` or, by default,

@@ -38,6 +38,7 @@ CODES: Final[dict[str, str]] = {
     "QUERY_UNSUPPORTED": "The query cannot be kept as a view.",
     "OPERATOR_UNSUPPORTED": "The query uses an operator that is not supported.",
     "EXPRESSION_UNSUPPORTED": "The query uses an expression that is not supported.",
+    "HIGHER_ORDER_TOO_LARGE": "Higher-order maintenance of this query would keep too many views.",
     "STRATEGY_UNKNOWN": "There is no refresh strategy of that name.",
     "POLICY_INVALID": "The refresh policy could not be understood.",
     "POLICY_NEVER": "The refresh policy can never become due.",

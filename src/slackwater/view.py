@@ -73,6 +73,8 @@ class View:
         self._planned: tuple[Any, StatePlan] | None = None
         self.plan: Rel = from_json(json.loads(record.plan_json))
         self.logical_plan: Rel = from_json(options["logical"]) if "logical" in options else self.plan
+        self.only: Callable[[Rel], frozenset[str]] | None = None
+        """The nodes of a plan that may be kept, where an experiment allows no others."""
         self.states: dict[str, State] = {}
         self.last_program: Program | None = None
         self._schema: StructType | None = None

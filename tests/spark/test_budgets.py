@@ -9,7 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import slackwater as sw
-from slackwater.execution import compaction
+from slackwater.execution import compaction, refresh
+from slackwater.execution.states import storage_memory
 from tests.spark.settling import rows, settle
 
 JOINED = """SELECT c.region, count(*) AS n, sum(o.amount) AS total, max(o.amount) AS hi FROM orders o
@@ -109,3 +110,41 @@ def test_a_pending_delete_survives_the_merging_of_files(
         assert table.snapshot().count() == table.count() == 33
         settle(behind)
         assert ahead.verify()
+
+
+def test_a_budget_above_the_memory_counts_as_the_memory(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with sw.Engine(tmp_path / "wh", spark=spark, memory_budget="100TB", save_states=False) as engine:
+        orders, _ = _shop(engine)
+        view = engine.create_view("totals", JOINED, strategy="incremental")
+        orders.upsert([(4, 1, Decimal(999), "open")])
+        report = settle(view)
+        assert report.states
+        assert 0 < report.state_bytes < report.budget_bytes == storage_memory(spark) < 100 * 10**12
+        little = report.state_bytes - 1
+        monkeypatch.setattr(refresh, "storage_memory", lambda _: little)
+        orders.upsert([(8, 1, Decimal(7), "open")])
+        report = settle(view, None)
+        assert report.state_bytes <= report.budget_bytes == little
+        for bad in (-1, "-1GB", "much"):
+            with pytest.raises(sw.SlackwaterError, match="BUDGET_INVALID"):
+                engine.budget = bad
+        assert engine.budget == 100 * 10**12
+
+
+def test_a_state_that_spark_evicts_by_itself_is_made_again(tmp_path: Path, spark: SparkSession) -> None:
+    """A single block goes, as when an executor is lost; the rest of the state is still there."""
+    with sw.Engine(tmp_path / "wh", spark=spark, save_states=False) as engine:
+        orders, customers = _shop(engine)
+        view = engine.create_view("totals", JOINED, strategy="incremental")
+        for turn, state in enumerate(list(view.states.values())):
+            block = spark._jvm.org.apache.spark.storage.RDDBlockId(state.segments[0].rdd_id, 0)
+            spark._jvm.org.apache.spark.SparkEnv.get().blockManager().removeBlock(block, True)
+            orders.upsert([(100 + turn, 1, Decimal(turn), "open")])
+            customers.upsert([(1, f"region {turn}")])
+            report = settle(view, None)
+            assert report.mode == "recompute", "a state with a hole is not read"
+            assert "failed" in report.reason
+            orders.upsert([(100 + turn, 2, Decimal(turn), "open")])
+            assert settle(view).mode == "incremental", "and the next refresh has states again"

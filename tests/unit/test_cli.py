@@ -123,6 +123,8 @@ def test_a_wrong_budget_is_a_coded_error(run: Run, warehouse: Path) -> None:
         ("load", "wh", "t", "absent.csv"),
         ("create-view", "wh", "v", "@absent.sql"),
         ("bench", "tpch", "--queries", "one"),
+        ("bench", "iqp"),
+        ("bench", "iqp", "--figure", "3", "--table", "2"),
         ("sql", "wh"),
         ("sql", "wh", "SHOW MATERIALIZED VIEWS", "-f", __file__),
         ("sql", "wh", "-f", "absent.sql"),

@@ -220,6 +220,22 @@ def test_statistics_that_are_missing_or_absurd_still_give_a_plan() -> None:
             assert plan.size <= 10**9
 
 
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -1.0, 1e300, "many", None])
+def test_recorded_statistics_that_cannot_be_meant_are_ignored(bad: object) -> None:
+    sound = replace(facts(ROWS), observed={}, shares={})
+    keys = {node_key(x) for x in sound.plan.walk()}
+    odd = dict.fromkeys(keys, bad)
+    spoilt = replace(sound, observed=odd, shares=odd, corrections={"incremental": bad, "recompute": bad})
+    coming = {"lineitem": Expected(60_000.0)}
+    for strategy in STRATEGIES:
+        expected = plan_next(sound, strategy, 10**9, coming, AtHand())
+        assert plan_next(spoilt, strategy, 10**9, coming, AtHand(sizes=odd)) == expected
+    change = {"lineitem": Change(60_000, 0, 6_000_000)}
+    assert price_now(spoilt, change, frozenset()) == price_now(sound, change, frozenset())
+    assert learned({"incremental": bad}, "incremental", 1.0, 1.0) == {"incremental": 1.0}
+    assert learned({}, "incremental", float("nan"), 1.0) == learned({}, "incremental", 1.0, float("inf")) == {}
+
+
 def test_rates_that_cannot_be_meant_are_replaced() -> None:
     assert Rates.from_dict({"step": -1, "probe": float("nan"), "build": "fast", "cluster": 7}) == replace(
         Rates(), cluster="7"

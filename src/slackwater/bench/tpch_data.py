@@ -8,7 +8,8 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -55,6 +56,7 @@ class Slices:
 
     spark: SparkSession
     directory: Path
+    keys: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: KEYS)
 
     def whole(self, table: str) -> DataFrame:
         """All rows of a table."""
@@ -62,15 +64,15 @@ class Slices:
 
     def part(self, table: str, first: float, last: float) -> DataFrame:
         """The rows from one share of the table to another, by a hash of the key."""
-        bucket = F.pmod(F.xxhash64(*KEYS[table]), F.lit(BUCKETS))
+        bucket = F.pmod(F.xxhash64(*self.keys[table]), F.lit(BUCKETS))
         return self.whole(table).where((bucket >= round(first * BUCKETS)) & (bucket < round(last * BUCKETS)))
 
 
-def load(engine: Engine, slices: Slices, held_back: float) -> None:
-    """Create the eight tables; hold back a share of the rows of six, the other two are complete."""
-    for table, key in KEYS.items():
+def load(engine: Engine, slices: Slices, held_back: float, growing: Collection[str] = HELD_BACK) -> None:
+    """Create the tables; hold back a share of the rows of those that grow, the others are complete."""
+    for table, key in slices.keys.items():
         created = engine.create_table(table, slices.whole(table).schema, key=key if table != "lineitem" else ())
-        if table in HELD_BACK:
+        if table in growing:
             created.insert(slices.part(table, 0.0, 1.0 - held_back))
         else:
             created.insert(slices.whole(table))

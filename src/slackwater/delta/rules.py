@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from slackwater.algebra.aggregates import Combine
 from slackwater.algebra.joins import KeyedJoin
+from slackwater.algebra.multi_join import MultiJoin
 from slackwater.algebra.nodes import (
     Aggregate,
     Difference,
@@ -26,6 +27,7 @@ from slackwater.delta.environment import Environment, Purpose
 from slackwater.delta.join import join_delta
 from slackwater.delta.linear import linear_delta
 from slackwater.delta.matching import Sides, keyed_join_delta
+from slackwater.delta.multi_join import Asks, multi_join_delta
 from slackwater.delta.scalar import scalar_filter_delta
 from slackwater.delta.window import WHOLE, window_delta
 
@@ -64,6 +66,8 @@ def _delta(node: Rel, env: Environment) -> Rel | None:
         return linear_delta(node, tuple(delta(child, env) for child in node.children))
     if isinstance(node, Join):
         return _join(node, env)
+    if isinstance(node, MultiJoin):
+        return multi_join_delta(node, env, Asks(lambda x: _shared(x, env), lambda x, at: full(x, env, at)))
     if isinstance(node, KeyedJoin):
         return _keyed_join(node, env)
     if isinstance(node, Aggregate):
@@ -212,10 +216,20 @@ def _plain_full(node: Rel, env: Environment, at: str) -> Rel:
         return Scan(node.table, node.fields, node.positions, at)
     if isinstance(node, Opaque):
         return node
+    if isinstance(node, MultiJoin):
+        return _multi_join_full(node, env, at)
     if isinstance(node, Window) and node.whole:
         env.reasons[node_key(node)] = WHOLE
     children = (full(child, env, at) for child in node.children)
     return node.with_children(tuple(plain_bag(c) if i in node.plain_inputs else c for i, c in enumerate(children)))
+
+
+def _multi_join_full(node: MultiJoin, env: Environment, at: str) -> Rel:
+    """A join of many, in passing by the parts that are to be kept: not all of them are on the way to the whole."""
+    for view in node.views if at == "new" else ():
+        if node_key(view) in env.wanted:
+            full(view, env, at)
+    return node.full(lambda part: full(part, env, at))
 
 
 def _aggregate_full(node: Aggregate, key: str, env: Environment, at: str, latest: bool) -> Rel:

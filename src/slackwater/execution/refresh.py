@@ -22,6 +22,7 @@ from slackwater.capture.noise import quiet
 from slackwater.delta.aggregate import keeps_partials
 from slackwater.delta.environment import Change
 from slackwater.errors import SlackwaterError, ViewError
+from slackwater.execution import higher_order as views
 from slackwater.execution.equal_states import equal_states
 from slackwater.execution.leaves import leaves
 from slackwater.execution.program import INCREMENTAL, INITIAL, RECOMPUTE, Program, compile_program
@@ -38,7 +39,7 @@ from slackwater.execution.state_planning import (
     plan_next,
     price_now,
 )
-from slackwater.execution.states import State, release, stored_bytes
+from slackwater.execution.states import State, release, storage_memory, stored_bytes
 from slackwater.planning.cardinality import Expected
 from slackwater.planning.choices import Choice
 from slackwater.planning.costing import AtHand
@@ -56,7 +57,7 @@ SMALL_DELTA = 300_000
 VIEW_SHARE = 0.01
 """Of another view that a query reads, this share of the rows is expected to change."""
 
-BY_RULE = ("auto", "incremental")
+BY_RULE = ("auto", "incremental", "higher_order")
 """Strategies that choose between delta and recompute by plain rules, not by price."""
 
 SERVES = 5.0
@@ -123,6 +124,7 @@ class Refresher:
         self.outlook: Outlook | None = None
         self.at_hand: Mapping[str, State] = {}
         self.moved: tuple[str, ...] = ()
+        self._usable: int | None = None
         self.leaves = leaves(self.engine, view.inputs)
         self.tables = {name: self._table(name) for name in view.inputs}
 
@@ -194,6 +196,8 @@ class Refresher:
             return RECOMPUTE, f"[{plan.code}] {plan.reason}"
         if self.view.strategy == "rebatch":
             return RECOMPUTE, "the strategy is rebatch"
+        if (other := views.made_for_another_strategy(self.view)) is not None:
+            return RECOMPUTE, other
         self.prices = price_now(self.facts(), self.changes, frozenset(self.view.states))
         if self.prices.quick or self.view.strategy in BY_RULE:
             return self._plain_mode()
@@ -206,7 +210,7 @@ class Refresher:
         """Where prices decide nothing: incremental, unless most rows are new or states are gone."""
         changed = sum(c.inserted + c.deleted for c in self.changes.values())
         present = sum(c.before for c in self.changes.values())
-        if changed > LARGE_DELTA * present and self.view.strategy != "incremental":
+        if changed > LARGE_DELTA * present and self.view.strategy not in ("incremental", "higher_order"):
             return RECOMPUTE, f"{changed:,} changed rows against {present:,}: the delta is too large to pay"
         missing = self._missing_states()
         if missing:
@@ -218,10 +222,12 @@ class Refresher:
         view = self.view
         return Facts(view.plan, {t: s.rows for t, s in self.tables.items()}, view.observed, view.shares, self._unique,
                      view.known_bytes(), self.engine.rates,
-                     view.corrections)  # fmt: skip
+                     view.corrections, view.only(view.plan) if view.only is not None else None)  # fmt: skip
 
     def _missing_states(self) -> str:
         """Say which wanted state is not there; a refresh without it would cost more than a recompute."""
+        if self.view.strategy == "higher_order" and not all(c.keep for c in self.view.choices):
+            return "the higher-order views do not fit the budget, and some alone are of no use"
         for node in self.view.plan.walk():
             key = node_key(node)
             if isinstance(node, Aggregate) and keeps_partials(node) and key not in self.view.states:
@@ -275,6 +281,8 @@ class Refresher:
             return float(self._base_rows(node)) * shares.get(node_key(node), 1.0)
 
         view.plan = order_joins(view.logical_plan, rows, lambda n: float(self._base_rows(n)), self._unique)
+        if view.strategy == "higher_order":
+            view.plan = views.with_views(view.plan, {name for name, t in self.tables.items() if not t.complete})
         return shares
 
     def _base_rows(self, node: Rel) -> int:
@@ -314,9 +322,16 @@ class Refresher:
         coming = [t for t in self.outlook.forecast.tables if t.high > 0] if self.outlook is not None else []
         return 1.0 if coming and all(t.complete_after for t in coming) else SERVES
 
+    @property
+    def usable(self) -> int:
+        """The engine's budget, or what Spark's memory holds if that is less."""
+        if self._usable is None:
+            self._usable = min(self.engine.budget, storage_memory(self.engine.spark))
+        return self._usable
+
     def _budget(self) -> int:
         """What this view's states may occupy beside those of the others."""
-        return self.view.declared.capped(max(self.engine.budget - self.engine.state_bytes(without=self.view.id), 0))
+        return self.view.declared.capped(max(self.usable - self.engine.state_bytes(without=self.view.id), 0))
 
     def expected(self) -> dict[str, Expected]:
         """The next delta, by the view's forecast; for a table that may bring something, a row at least."""
@@ -388,7 +403,8 @@ class Refresher:
                 tx.add_segments(f"v{view.id}", outcome.segments)
                 report = Refresh(
                     view.name, mode, self.before, tx.version, rows_in, inserted, deleted, seconds,
-                    {kept[k].label[:120]: sizes[k] for k in kept}, sum(sizes[k] for k in kept), view.budget, reason,
+                    {kept[k].label[:120]: sizes[k] for k in kept}, sum(sizes[k] for k in kept),
+                    view.declared.capped(self.usable), reason,
                     predicted, self.planned.next_best if self.planned is not None else "",
                 )  # fmt: skip
                 tx.update_view(view.id, version=tx.version, plan_json=json.dumps(to_json(view.plan)),

@@ -23,8 +23,8 @@ def make_room(refresher: Refresher, own: Staircase) -> None:
     from slackwater.execution.refresh import Refresher
 
     view, engine = refresher.view, refresher.engine
-    free = engine.budget - engine.state_bytes(without=view.id)
-    wanted = own.at(engine.budget)
+    free = refresher.usable - engine.state_bytes(without=view.id)
+    wanted = own.at(refresher.usable)
     others = [v for v in engine.loaded_views() if v.id != view.id and v.states and v.strategy == "planned"
               and not isinstance(v.plan, Opaque)]  # fmt: skip
     if not others or wanted is None or wanted.bytes <= free:
@@ -33,12 +33,12 @@ def make_room(refresher: Refresher, own: Staircase) -> None:
     for other in others:
         theirs = Refresher(other)
         at_hand = AtHand(frozenset(other.states), everything=False, sizes=other.known_bytes())
-        found = next_stairs(theirs.facts(), theirs.expected(), at_hand, engine.budget)
+        found = next_stairs(theirs.facts(), theirs.expected(), at_hand, refresher.usable)
         if found is not None:
             stairs[str(other.id)] = found
     counted = {view.id} | {v.id for v in others if str(v.id) in stairs}
     fixed = sum(v.state_bytes() for v in engine.loaded_views() if v.id not in counted)
-    shares = divide(stairs, engine.budget - fixed)
+    shares = divide(stairs, refresher.usable - fixed)
     for other in others:
         share = shares.get(str(other.id))
         if share is not None:

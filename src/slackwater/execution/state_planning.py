@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from slackwater.algebra.nodes import Rel, Scan
 from slackwater.algebra.printer import node_key
 from slackwater.delta.environment import Change
 from slackwater.delta.rules import has_delta
-from slackwater.planning.cardinality import Cardinalities, Expected
+from slackwater.planning.cardinality import Cardinalities, Expected, plausible
 from slackwater.planning.costing import AtHand, Pricing
 from slackwater.planning.memo import Demand
 from slackwater.planning.plain_rules import plain_choice
@@ -38,6 +39,7 @@ class Facts:
         sizes: measured bytes of states.
         rates: what work costs here.
         corrections: actual over predicted seconds, by mode, learned from earlier refreshes.
+        allowed: the nodes that may be kept; None for all.
     """
 
     plan: Rel
@@ -48,16 +50,20 @@ class Facts:
     sizes: Mapping[str, int]
     rates: Rates
     corrections: Mapping[str, float] = field(default_factory=dict)
+    allowed: frozenset[str] | None = None
 
     def root(self, expected: Mapping[str, Expected], at_hand: AtHand) -> Root:
         """The plan in the memo, priced for a delta."""
-        cards = Cardinalities({t: float(n) for t, n in self.table_rows.items()}, expected, self.observed, self.shares,
-                              self.unique)  # fmt: skip
-        return Pricing(cards, self.rates, at_hand).root(self.plan, by_delta=has_delta(self.plan))
+        cards = Cardinalities({t: float(n) for t, n in plausible(self.table_rows).items()}, expected,
+                              plausible(self.observed), plausible(self.shares, 1.0), self.unique)  # fmt: skip
+        sizes = {key: int(size) for key, size in plausible(at_hand.sizes).items()}
+        return Pricing(cards, self.rates, replace(at_hand, sizes=sizes), self.allowed).root(
+            self.plan, by_delta=has_delta(self.plan)
+        )
 
     def corrected(self, mode: str, seconds: float) -> float:
         """A price after what earlier refreshes taught."""
-        return seconds * self.corrections.get(mode, 1.0)
+        return seconds * plausible(self.corrections).get(mode, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +151,8 @@ def next_stairs(facts: Facts, expected: Mapping[str, Expected], at_hand: AtHand,
 
 def learned(corrections: Mapping[str, float], mode: str, predicted: float, actual: float) -> dict[str, float]:
     """The corrections after one more refresh; a wild outlier moves them only so far."""
-    if predicted <= 0 or actual <= 0:
+    if not (0 < predicted < math.inf and 0 < actual < math.inf):
         return dict(corrections)
-    before = corrections.get(mode, 1.0)
+    before = plausible(corrections).get(mode, 1.0)
     error = min(max(actual / predicted, 0.1), 10.0)
     return {**corrections, mode: min(max(before * error**LEARNING, 0.02), 50.0)}

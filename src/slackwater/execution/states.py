@@ -113,6 +113,15 @@ def stored_bytes(spark: SparkSession, wanted: Iterable[int]) -> dict[int, int]:
     return found
 
 
+def storage_memory(spark: SparkSession) -> int:
+    """The most that Spark's memory can hold; a budget above it would be kept on disk and counts as this."""
+    found = spark._sc._jsc.sc().getExecutorMemoryStatus().valuesIterator()
+    total = 0
+    while found.hasNext():
+        total += int(found.next()._1())
+    return total
+
+
 def release(segments: Iterable[StateSegment]) -> None:
     """Give the memory back."""
     for segment in segments:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from slackwater.algebra.expressions import Expr
+from slackwater.algebra.multi_join import MultiJoin
 from slackwater.algebra.nodes import Aggregate, Expand, Filter, Join, Linearity, Opaque, Project, Rel, Scan, TopK, Union
 from slackwater.algebra.partials import partial_schema
 from slackwater.algebra.printer import node_key
@@ -18,6 +19,19 @@ from slackwater.planning.join_order import Part, UniqueKeys, join_parts, leaf_pa
 
 GUESSED_SHARE = 0.33
 """What a filter keeps where nothing is known of it."""
+
+
+MOST = 1e18
+"""No count that can be meant is larger."""
+
+
+def plausible(counts: Mapping[str, float], most: float = MOST) -> dict[str, float]:
+    """The numbers among the statistics that can be meant; what is left out is estimated, as if it had never been known.
+
+    >>> plausible({"a": 5, "b": -1, "c": float("nan"), "d": 1e300, "e": "many"})
+    {'a': 5}
+    """
+    return {key: n for key, n in counts.items() if isinstance(n, int | float) and 0 <= n <= most}
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +123,9 @@ class Cardinalities:
             return self._leaf(node, Rows(1.0))
         if isinstance(node, Join):
             return self._join(node)
+        if isinstance(node, MultiJoin):  # all inputs but one, and that one; the part before is estimated once
+            rows, part = self._both(node.full(lambda x: x))
+            return rows, Part(node, part.rows, part.base_rows, part.keys)
         below = [self._both(child) for child in node.children]
         return self._above(node, [rows for rows, _ in below], below[0][1])
 

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 
 from slackwater.algebra.aggregates import Combine
 from slackwater.algebra.joins import KeyedJoin, MatchJoin, OuterJoin
+from slackwater.algebra.multi_join import MultiJoin
 from slackwater.algebra.nodes import Aggregate, Filter, Join, Linearity, Opaque, Project, Rel, Scan, TopK
 from slackwater.algebra.printer import describe
 from slackwater.algebra.scalars import has_one_row
@@ -65,11 +66,12 @@ class AtHand:
 
 @dataclass(slots=True)
 class Pricing:
-    """Puts one plan into the memo."""
+    """Puts one plan into the memo; `allowed` are the nodes that may be kept, None for all."""
 
     cards: Cardinalities
     rates: Rates
     at_hand: AtHand
+    allowed: frozenset[str] | None = None
 
     def root(self, plan: Rel, *, by_delta: bool) -> Root:
         """The memo of a view's plan, and what may be asked of its root."""
@@ -80,6 +82,10 @@ class Pricing:
 
     def group(self, node: Rel, *, kept_by_parent: bool) -> Group:
         """A node and what is below it."""
+        if isinstance(node, MultiJoin):
+            from slackwater.planning.multi_join_costing import multi_join_group
+
+            return multi_join_group(self, node)
         redoes = isinstance(node, Aggregate) and not keeps_partials(node)
         keeps_inputs = redoes or node.linearity in (Linearity.BILINEAR, Linearity.KEYED)
         inputs = tuple(self.group(child, kept_by_parent=keeps_inputs) for child in node.children)
@@ -92,6 +98,8 @@ class Pricing:
 
     def _keeping(self, node: Rel, plain: Group, kept_by_parent: bool) -> Keeping | None:
         below = node.child if isinstance(node, Aggregate) else node
+        if self.allowed is not None and plain.key not in self.allowed:
+            return None
         if not all(repeatable(x) for x in below.walk()):
             return None
         if isinstance(node, Aggregate):
@@ -99,14 +107,14 @@ class Pricing:
                 return None
             ways = _kept_aggregate(self, node)
         elif kept_by_parent and worth_a_state(node):
-            ways = _kept_rows(self, node, plain)
+            ways = kept_rows(self, node, plain)
         else:
             return None
         key, rows = plain.key, self.cards.of(node)
         size = self.at_hand.sizes.get(key) or int(row_bytes(node) * max(rows.full, 1.0))
-        return Keeping(key, size, self._build(plain, rows), _asked(ways, self, node), self.at_hand.serves)
+        return Keeping(key, size, self.build(plain, rows), _asked(ways, self, node), self.at_hand.serves)
 
-    def _build(self, plain: Group, rows: Rows) -> float:
+    def build(self, plain: Group, rows: Rows) -> float:
         """Seconds to have the state after this run."""
         if plain.key in self.at_hand.states:
             return 0.0
@@ -196,24 +204,30 @@ def _join(pricing: Pricing, node: Rel) -> Ways:
         seconds, of_left, of_right = 0.0, Demand.NOTHING, Demand.NOTHING
         if demand & DELTA:
             if left.touched:
-                seconds += _meet(pricing.rates, left.delta, right.full + right.delta) + pricing.rates.step / 2
+                seconds += meet(pricing.rates, left.delta, right.full + right.delta) + pricing.rates.step / 2
                 of_left |= DELTA
             if right.touched:
-                seconds += _meet(pricing.rates, right.delta, left.full) + pricing.rates.step / 2
+                seconds += meet(pricing.rates, right.delta, left.full) + pricing.rates.step / 2
                 of_right |= DELTA
             of_left |= OLD if read_left else Demand.NOTHING
             of_right |= NEW if read_right else Demand.NOTHING
             seconds += pricing.rates.emit * out.delta + status
         for version in (OLD, NEW):
             if demand & version:
-                seconds += _meet(pricing.rates, left.full, right.full, fits) + pricing.rates.emit * out.full
+                seconds += meet(pricing.rates, left.full, right.full, fits) + pricing.rates.emit * out.full
                 of_left, of_right = of_left | version, of_right | version
         return (Way(seconds, (of_left, of_right)),)
 
     return ways
 
 
-def _meet(r: Rates, one: float, two: float, fits: float = BROADCAST_ROWS) -> float:
+def price_of(pricing: Pricing, node: Rel, demand: Demand) -> float:
+    """What a node answers a demand for with no state at all."""
+    group = pricing.group(node, kept_by_parent=False)
+    return price(group, pricing.asks(node, demand), frozenset(), building=False)
+
+
+def meet(r: Rates, one: float, two: float, fits: float = BROADCAST_ROWS) -> float:
     """Two inputs that are at hand meet: the small one is sent to everyone if so many rows fit, or both are shuffled."""
     small, large = min(one, two), max(one, two)
     if small <= fits:
@@ -285,9 +299,10 @@ _WAYS: dict[type[Rel], Callable[[Pricing, Rel], Ways]] = {
 # --- ways with a state ---------------------------------------------------------------------------------------------
 
 
-def _kept_rows(pricing: Pricing, node: Rel, plain: Group) -> Ways:
+def kept_rows(pricing: Pricing, node: Rel, plain: Group, inputs: int | None = None) -> Ways:
+    """The ways of a node whose rows are kept; `inputs` where the memo has others than the plan."""
     rows, r = pricing.cards.of(node), pricing.rates
-    nothing = (Demand.NOTHING,) * len(node.children)
+    nothing = (Demand.NOTHING,) * (len(node.children) if inputs is None else inputs)
 
     def ways(demand: Demand) -> tuple[Way, ...]:
         reads = bool(demand & OLD) + bool(demand & NEW)

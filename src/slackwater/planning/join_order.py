@@ -38,19 +38,20 @@ class Part:
 def order_joins(plan: Rel, leaf_rows: LeafRows, base_rows: LeafRows, unique: UniqueKeys) -> Rel:
     """Reorder every group of joined inputs in the plan."""
     if isinstance(plan, Join) or (isinstance(plan, Project) and isinstance(plan.child, Join)):
-        inputs, conditions = _flatten(plan)
+        inputs, conditions = flatten(plan)
         if len(inputs) > 2:
             parts = []
             for rel in inputs:
                 rel = order_joins(rel, leaf_rows, base_rows, unique)
                 parts.append(Part(rel, max(leaf_rows(rel), 1.0), max(base_rows(rel), 1.0), _keys(rel, unique)))
-            joined = _greedy(parts, conditions, frozenset(plan.names) | _computed_inputs(plan))
+            joined = _greedy(parts, conditions, frozenset(plan.names) | read_by(plan))
             return _restore(plan, joined)
     children = tuple(order_joins(child, leaf_rows, base_rows, unique) for child in plan.children)
     return plan if children == plan.children else plan.with_children(children)
 
 
-def _computed_inputs(plan: Rel) -> frozenset[str]:
+def read_by(plan: Rel) -> frozenset[str]:
+    """The columns of its joins that a group of joins gives out, or computes from."""
     if isinstance(plan, Project):
         return frozenset().union(*(i.expr.inputs for i in plan.items))
     return frozenset(plan.names)
@@ -63,14 +64,14 @@ def _restore(plan: Rel, joined: Rel) -> Rel:
     return Project(joined, pass_through(plan.schema))
 
 
-def _flatten(plan: Rel) -> tuple[list[Rel], list[Expr]]:
+def flatten(plan: Rel) -> tuple[list[Rel], list[Expr]]:
     """The inputs and the conditions of a tree of joins; projections that only drop columns are looked through."""
     if isinstance(plan, Project) and isinstance(plan.child, Join):
-        return _flatten(plan.child)
+        return flatten(plan.child)
     if isinstance(plan, Join):
         inputs, conditions = [], list(plan.condition.conjuncts()) if plan.condition is not None else []
         for side in (plan.left, plan.right):
-            below, more = _flatten(side) if _is_join(side) else ([side], [])
+            below, more = flatten(side) if _is_join(side) else ([side], [])
             inputs += below
             conditions += more
         return inputs, conditions

@@ -2,6 +2,7 @@
 
 auto         the exact choice: the next refresh plus what is built for it, within the budget
 incremental  everything that a plan symmetric in its inputs needs, whatever it costs
+higher_order everything that the change of a single input has to meet, recursively; all of it or nothing
 recycler     the BENEFIT heuristic of result caches: seconds to make it again, for each byte, in the order of the plan
 rebatch      nothing
 """
@@ -15,7 +16,7 @@ from slackwater.planning.choices import Choice
 from slackwater.planning.memo import Demand, Group
 from slackwater.planning.state_choice import Root, choose, price
 
-STRATEGIES = ("auto", "planned", "rebatch", "incremental", "recycler")
+STRATEGIES = ("auto", "planned", "rebatch", "incremental", "higher_order", "recycler")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,12 @@ def _incremental(root: Root, candidates: list[Group], budget: float) -> frozense
     return frozenset(kept)
 
 
+def _higher_order(root: Root, candidates: list[Group], budget: float) -> frozenset[str]:
+    """Each view is made from smaller ones: with one of them missing, a refresh would cost more than a recompute."""
+    fits = sum(g.keepings[0].size for g in candidates) <= budget
+    return frozenset(g.key for g in candidates) if fits else frozenset()
+
+
 def _recycler(root: Root, candidates: list[Group], budget: float) -> frozenset[str]:
     """States come by as the plan makes them, inputs first; each may push out others of a lower average benefit."""
     cached: dict[str, Group] = {}
@@ -111,6 +118,7 @@ _SELECT: dict[str, Callable[[Root, list[Group], float], frozenset[str]]] = {
     "planned": _planned,
     "rebatch": _rebatch,
     "incremental": _incremental,
+    "higher_order": _higher_order,
     "recycler": _recycler,
 }
 

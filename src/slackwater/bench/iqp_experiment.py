@@ -1,0 +1,156 @@
+"""What all experiments of intermittent query processing share: tables that grow, and the ways that are compared.
+
+Every way of keeping states is a view of its own over the same tables and meets the same deltas, so the ratios come from
+one run. Every result is verified.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from rich.console import Console
+
+from slackwater.algebra.nodes import Rel
+from slackwater.arrivals.fixed import fixed
+from slackwater.arrivals.kinds import Forecaster
+from slackwater.bench.tpch_data import HELD_BACK, Slices, insert_slice, load
+from slackwater.bench.tpch_queries import QUERIES
+from slackwater.engine import Engine
+from slackwater.execution.reports import Refresh
+from slackwater.view import View
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way of keeping states for a query.
+
+    Attributes:
+        query: the number of the query.
+        label: what it is called in the table.
+        strategy: how states are chosen.
+        forecast: rows expected of each table at each refresh, or how to forecast them; None where they are learned.
+        budget: bytes for this view alone; None for the engine's.
+        only: the nodes of a plan that may be kept; None for all.
+    """
+
+    query: int
+    label: str
+    strategy: str = "planned"
+    forecast: Mapping[str, float] | Forecaster | None = None
+    budget: int | None = None
+    only: Callable[[Rel], frozenset[str]] | None = None
+
+    @property
+    def forecaster(self) -> Forecaster | None:
+        """How the next delta is forecast."""
+        return fixed(dict(self.forecast)) if isinstance(self.forecast, Mapping) else self.forecast
+
+
+@dataclass(slots=True)
+class Run:
+    """What was measured of one way."""
+
+    query: int
+    label: str
+    initial: float = 0.0
+    refreshes: dict[str, list[float]] = field(default_factory=dict)
+    state_bytes: dict[str, int] = field(default_factory=dict)
+    modes: dict[str, str] = field(default_factory=dict)
+    verified: bool = False
+    timeline: list[float] = field(default_factory=list)
+    """Every refresh in turn, where the experiment is about that."""
+    failure: str = ""
+    """Why it did not finish; empty where it did."""
+
+    @property
+    def total(self) -> float:
+        """The initial run and all refreshes."""
+        return self.initial + sum(sum(seconds) for seconds in self.refreshes.values())
+
+    def took(self, label: str, report: Refresh) -> None:
+        """Note a refresh."""
+        self.refreshes.setdefault(label, []).append(report.total_seconds)
+        self.state_bytes[label] = report.state_bytes
+        self.modes[label] = report.mode
+
+    def seconds(self, delta: str) -> float:
+        """The median refresh of one kind of delta."""
+        return statistics.median(self.refreshes[delta])
+
+
+class Experiment:
+    """Tables, the ways that are compared, and the deltas that all of them meet."""
+
+    def __init__(
+        self, engine: Engine, slices: Slices, held_back: float, console: Console, *,
+        queries: Mapping[int, str] = QUERIES, growing: Sequence[str] = HELD_BACK,
+    ) -> None:  # fmt: skip
+        self.engine, self.slices, self.console = engine, slices, console
+        self.queries, self.growing = queries, tuple(growing)
+        self.views: list[tuple[Way, View, Run]] = []
+        self._next, self._gone = 1.0 - held_back, 0.0
+        self.say("loading the tables")
+        load(engine, slices, held_back, growing)
+
+    def say(self, text: str) -> None:
+        """Show progress."""
+        self.console.print(f"[dim]{time.strftime('%H:%M:%S')}[/dim] {text}")
+
+    def add(self, ways: Sequence[Way]) -> None:
+        """Make a view for each way; a first one, dropped again, has warmed Spark up for the query."""
+        warmed: set[int] = set()
+        for way in ways:
+            if way.query not in warmed:
+                self.engine.create_view("warm", self.queries[way.query]).drop()
+                warmed.add(way.query)
+            self.start(way)
+
+    def start(self, way: Way, run: Run | None = None) -> None:
+        """The initial run of one way."""
+        self.say(f"Q{way.query} {way.label}: initial run")
+        view = self.engine.create_view(
+            f"q{way.query} {way.label}", self.queries[way.query], strategy=way.strategy, populate=False,
+            forecast=way.forecaster, memory_budget=way.budget,
+        )  # fmt: skip
+        view.only = way.only
+        run = run or Run(way.query, way.label)
+        self.views.append((way, view, run))
+        run.initial = view.refresh().total_seconds
+        run.state_bytes["initial"] = view.state_bytes()
+
+    def delta(self, label: str, share: float, tables: Sequence[str] = (), deletes: float = 0.0, *,
+              counted: bool = True) -> None:  # fmt: skip
+        """Insert a slice of some tables, delete as much as is asked for, and refresh every view."""
+        self.change(label, share, tables, deletes, counted=counted)
+        for _, view, run in self.views:
+            report = view.refresh()
+            if counted:
+                run.took(label, report)
+
+    def change(self, label: str, share: float, tables: Sequence[str] = (), deletes: float = 0.0, *,
+               counted: bool = True) -> None:  # fmt: skip
+        """Insert a slice of some tables, all that grow by default, and delete as much as is asked for."""
+        tables = tables or self.growing
+        inserted = share * (1.0 - deletes)
+        rows = insert_slice(self.engine, self.slices, tuple(tables), self._next, self._next + inserted)
+        for table in tables if deletes else ():
+            gone = self.slices.part(table, self._gone, self._gone + share * deletes)
+            self.engine.table(table).delete(gone)
+        self._next += inserted
+        self._gone += share * deletes
+        self.say(f"{label}: {rows:,} rows inserted" + ("" if counted else ", warming up"))
+
+    def verified(self) -> list[Run]:
+        """Everything that was measured, once every result has been proved."""
+        self.say("verifying every result")
+        for _, view, run in self.views:
+            run.verified = bool(view.verify())
+        return [run for _, _, run in self.views]
+
+
+def expected(engine: Engine, share: float, tables: Sequence[str] = HELD_BACK) -> dict[str, float]:
+    """The rows that a share of some tables comes to."""
+    return {t: max(1.0, share * engine.table(t).count()) for t in tables}

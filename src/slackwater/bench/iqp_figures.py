@@ -1,0 +1,106 @@
+"""The experiments over TPC-H, one function for each figure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slackwater.algebra.nodes import Aggregate, Join, Rel
+from slackwater.algebra.printer import node_key
+from slackwater.arrivals.fixed import fixed
+from slackwater.bench.iqp_experiment import Experiment, Run, Way, expected
+from slackwater.bench.tpch_queries import QUERIES
+
+WARM_UPS = 3
+DELETES = (0.0, 0.25, 0.5, 0.75, 1.0)
+BUDGETS = (0.0, 0.05, 0.15, 0.4, 1.0)
+
+
+def late_data(experiment: Experiment, queries: Sequence[int]) -> list[Run]:
+    """Figure 3: 90%, then 9%, 0.9% and 0.1%, under the strategies.
+
+    Higher-order views come last: they take what the others leave of the budget, and not the other way round.
+    """
+    ways = [Way(q, s, s) for q in queries for s in ("rebatch", "auto", "planned", "incremental")]
+    experiment.add([*ways, *(Way(q, "higher_order", "higher_order") for q in queries)])
+    for label, share in (("9%", 0.09), ("0.9%", 0.009), ("0.1%", 0.001)):
+        experiment.delta(label, share)
+    return experiment.verified()
+
+
+def wrong_sizes(experiment: Experiment, queries: Sequence[int]) -> list[Run]:
+    """Figure 5: a delta of 1% that was forecast right, thirty times too large, and thirty times too small."""
+    ways = [Way(q, "rebatch", "rebatch") for q in queries]
+    for label, factor in (("right", 1.0), ("30x too large", 30.0), ("30x too small", 1 / 30)):
+        ways += [Way(q, label, forecast=expected(experiment.engine, 0.01 * factor)) for q in queries]
+    experiment.add(ways)
+    return _repeated(experiment, "1%", 0.01)
+
+
+def wrong_tables(experiment: Experiment, queries: Sequence[int]) -> list[Run]:
+    """Figure 6: forecasts that name more or fewer tables than then bring rows."""
+    order = ("lineitem", "orders", "part", "customer", "supplier")
+    ways = [Way(q, "rebatch", "rebatch") for q in queries]
+    for count in (1, 3, 5):
+        told = expected(experiment.engine, 0.01, order[:count])
+        ways += [Way(q, f"{count} foreseen", forecast=told) for q in queries]
+    experiment.add(ways)
+    for _ in range(WARM_UPS):
+        experiment.delta("warm-up", 0.002, order, counted=False)
+    for count in (1, 3, 5):
+        experiment.delta(f"{count} of 5 arrive", 0.01, order[:count])
+    return experiment.verified()
+
+
+def budgets(experiment: Experiment, queries: Sequence[int]) -> list[Run]:
+    """Figure 7: a delta of 1% under budgets from nothing to all that is wanted, against a cache's heuristic."""
+    ways = [Way(q, "rebatch", "rebatch") for q in queries]
+    told = expected(experiment.engine, 0.01)
+    for query in queries:
+        full = experiment.engine.create_view("full", QUERIES[query], forecast=fixed(told), strategy="incremental")
+        wanted = full.state_bytes()
+        full.drop()
+        for share in BUDGETS:
+            size = int(share * wanted)
+            ways.append(Way(query, f"planned {share:.0%}", "planned", told, size))
+            ways.append(Way(query, f"recycler {share:.0%}", "recycler", told, size))
+    experiment.add(ways)
+    return _repeated(experiment, "1%", 0.01)
+
+
+def deletes(experiment: Experiment, queries: Sequence[int]) -> list[Run]:
+    """Figure 9: a delta of 1% of which a growing share are deletes."""
+    experiment.add([Way(q, s, s) for q in queries for s in ("rebatch", "auto", "planned")])
+    for _ in range(WARM_UPS):
+        experiment.delta("warm-up", 0.01, deletes=0.5, counted=False)
+    for share in DELETES:
+        experiment.delta(f"{share:.0%} deletes", 0.01, deletes=share)
+    return experiment.verified()
+
+
+def injected(experiment: Experiment, queries: Sequence[int]) -> list[Run]:
+    """Figure 8: what may be kept beyond what a pipelined run has in memory anyway."""
+    told = expected(experiment.engine, 0.01)
+    ways = [Way(q, "rebatch", "rebatch") for q in queries]
+    for label, only in (("as it runs", as_it_runs), ("materialized too", materialized), ("both sides too", None)):
+        ways += [Way(q, label, "planned", told, only=only) for q in queries]
+    experiment.add(ways)
+    return _repeated(experiment, "1%", 0.01)
+
+
+def as_it_runs(plan: Rel) -> frozenset[str]:
+    """What a pipelined plan has in memory when it is done: the groups of aggregates, and each join's right input."""
+    found = {node_key(x) for x in plan.walk() if isinstance(x, Aggregate)}
+    return frozenset(found | {node_key(x.right) for x in plan.walk() if isinstance(x, Join)})
+
+
+def materialized(plan: Rel) -> frozenset[str]:
+    """Besides, the outputs of joins that stream into another join."""
+    inputs = [side for x in plan.walk() if isinstance(x, Join) for side in x.children]
+    streamed = {node_key(side) for side in inputs if any(isinstance(x, Join) for x in side.walk())}
+    return as_it_runs(plan) | streamed
+
+
+def _repeated(experiment: Experiment, label: str, share: float) -> list[Run]:
+    for turn in range(WARM_UPS + 3):
+        experiment.delta(label, share, counted=turn >= WARM_UPS)
+    return experiment.verified()
