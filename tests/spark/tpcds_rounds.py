@@ -19,14 +19,14 @@ from sqlglot import exp, parse_one
 import slackwater as sw
 from slackwater.bench.tpcds_data import FACTS, TpcdsData
 from slackwater.bench.tpcds_queries import spark_sql
-from tests.spark.test_random import difference
+from tests.fuzz.duck import difference
 from tests.spark.tpcds_rows import Dealer
 
 CHANGING = (*FACTS, "item", "customer", "customer_address", "store")
 HELD_BACK, DELETED, UPDATED = 0.02, 0.02, 0.03
 """Shares of a table that arrive, go and change in one round."""
 
-BUDGET = "64MB"
+BUDGET = "512MB"
 
 
 @dataclass(slots=True)

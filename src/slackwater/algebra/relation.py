@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
+from operator import is_
 from typing import ClassVar
 
 from slackwater.algebra.expressions import Expr
@@ -115,7 +116,7 @@ class Rel:
     def transform_up(self, rule: Callable[[Rel], Rel | None]) -> Rel:
         """Apply a rule to every node, inputs first; a rule returns None where it does not match."""
         children = tuple(child.transform_up(rule) for child in self.children)
-        node = self if children == self.children else self.with_children(children)
+        node = self if all(map(is_, children, self.children)) else self.with_children(children)
         changed = rule(node)
         return node if changed is None else changed
 

@@ -125,11 +125,15 @@ def capture(
     try:
         plan = execution.optimizedPlan()
         with _clocks_at_utc(spark):
-            optimized = json.loads(plan.toJSON())
-            _add_projections(optimized, plan)
+            text = str(plan.toJSON())
+            optimized = json.loads(text)
+            if ".Expand" in text:
+                _add_projections(optimized, plan)
             note_lenient_aggregates(optimized, plan, str(execution.analyzed().toString()))
             add_generated(optimized, plan, spark)
             add_pivot_values(optimized, plan)
+        if ".Expand" in text:
+            settle_expands(optimized)
         _refuse_what_json_hides(execution.analyzed())
         kinds = {name: function.kind for name, function in declared.items()}
         rel, order = _read(optimized, frame, spark, tables, kinds)
@@ -255,7 +259,6 @@ def _add_projections(optimized: list[dict[str, Any]], plan: JavaObject) -> None:
 
 def _read(optimized: list[dict[str, Any]], frame: DataFrame, spark: SparkSession,
           tables: Mapping[int, TableShape], declared: Mapping[str, str]) -> tuple[n.Rel, tuple[str, ...]]:  # fmt: skip
-    settle_expands(optimized)
     tree = parse(optimized)
     # A union reads its inputs by position, without naming columns.
     unions = (child for node in tree.walk() if node.name == "Union" for child in node.children)

@@ -69,16 +69,18 @@ def _parse_at(items: list[dict[str, Any]], at: int) -> tuple[Tree, int]:
 
 
 def class_names(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every class that occurs anywhere in a plan's JSON, nested plans and properties included."""
-    if isinstance(value, list):
-        for item in value:
-            yield from class_names(item)
-    elif isinstance(value, dict):
-        if "class" in value:
-            yield str(value["class"]).rsplit(".", 1)[-1], value
-        for item in value.values():
-            if isinstance(item, list | dict):
-                yield from class_names(item)
+    """Every class that occurs anywhere in a plan's JSON, nested plans and properties included, parents first.
+
+    A plan of a hundred operators has a hundred thousand values: they wait in a list, not in generators on generators.
+    """
+    waiting = [value]
+    while waiting:
+        found = waiting.pop()
+        if isinstance(found, dict):
+            if "class" in found:
+                yield str(found["class"]).rsplit(".", 1)[-1], found
+            found = list(found.values())
+        waiting.extend(item for item in reversed(found) if isinstance(item, list | dict))
 
 
 def type_name(json_type: Any) -> str:
