@@ -100,6 +100,8 @@ def shaped_histories(draw: st.DrawFn, steps: int = STEPS) -> tuple[Changes, ...]
 
 
 def _distinct(rel: n.Rel, names: Names) -> n.Rel:
+    if not rel.schema:
+        return n.Aggregate(rel, (), (AggCall(names.new(), "count", (), "bigint"),))
     return n.Aggregate(rel, tuple(n.Item(names.new(), col(f.name, f.dtype)) for f in rel.schema), ())
 
 
@@ -178,6 +180,8 @@ def _grow(draw: st.DrawFn, rel: n.Rel, names: Names) -> n.Rel:
     kinds = ("filter", "project", "aggregate", "distinct", "rollup", "bits", "window", "top", "scalar", "generate",
              "join", "keyed_join", "set", "set")  # fmt: skip
     kind = draw(st.sampled_from(kinds))
+    if kind not in ("project", "distinct") and draw(st.integers(0, 9)) == 0:
+        rel = n.Project(rel, ())  # only how many rows there are counts
     if kind == "filter":
         return n.Filter(rel, _predicate(draw, rel))
     if kind == "project":
@@ -192,7 +196,7 @@ def _grow(draw: st.DrawFn, rel: n.Rel, names: Names) -> n.Rel:
         return alone[kind](draw, rel, names)
     other = _bounded(_build(draw, draw(st.integers(0, 1)), names))
     if kind == "join" and draw(st.integers(0, 3)) == 0:
-        return n.Join(rel, n.Project(other, ()), None)  # only how many rows it has counts
+        return n.Join(rel, n.Project(other, ()), None)
     left, right = (rel, other) if draw(st.booleans()) else (other, rel)
     if kind == "set":
         return _set_operation(draw, left, right, names)
