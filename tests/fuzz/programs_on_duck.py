@@ -33,6 +33,7 @@ def _database() -> duckdb.DuckDBPyConnection:
     logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # it says of every hint that DuckDB has none
     database = duckdb.connect()
     database.execute("SET threads = 1")
+    database.execute("SET order_by_non_integer_literal = true")  # a constant in ORDER BY means nothing to Spark
     for macro in _MACROS:
         database.execute(f"CREATE MACRO {macro}")
     return database
