@@ -16,6 +16,7 @@ from slackwater.planning.plain_rules import plain_choice
 from slackwater.planning.rates import Rates
 from slackwater.planning.strategies import STRATEGIES, plan_states
 from tests.fuzz.plan_cases import Changes, PlanCase
+from tests.fuzz.programs_on_duck import DuckRefresher
 from tests.property.plans import TABLES
 from tests.property.refresher import Refresher, stateful
 
@@ -137,7 +138,29 @@ def _reorder(case: PlanCase, expected: Bag) -> None:
     _same(evaluate(plan, cat), expected, "joins reordered, from scratch", plan)
 
 
+def _duckdb(case: PlanCase, expected: Bag) -> None:
+    """The programs as SQL, run by DuckDB."""
+    engine = DuckRefresher(case.plan)
+    keys = sorted(engine.nodes)
+    for at, changes in enumerate(case.history):
+        whole = {table: _without_negative_zeros(bag) for table, bag in changes.items()}
+        way = case.ways[at]
+        engine.refresh(whole, _chosen(keys, case.kept[at]), _chosen(keys, case.lost[at]), compare=way == "compare",
+                       recompute=way == "recompute")  # fmt: skip
+        _same(_rounded(engine.result), _rounded(engine.reference()), f"step {at} run by DuckDB", engine.plan)
+
+
+def _without_negative_zeros(bag: Bag) -> Bag:
+    return Bag((tuple(0.0 if isinstance(v, float) and v == 0 else v for v in row), w) for row, w in bag.items())
+
+
+def _rounded(bag: Bag) -> Bag:
+    """Without the last digits, in which two ways to a variance may differ."""
+    return Bag((tuple(float(f"{v:.9g}") + 0.0 if isinstance(v, float) else v for v in r), w) for r, w in bag.items())
+
+
 _RELATIONS: dict[str, Callable[[PlanCase, Bag], None]] = {
     "states": _states, "merge": _merge, "permute": _permute, "split": _split, "invert": _invert,
     "strategies": _strategies, "partition": _partition, "reorder": _reorder,
+    "duckdb": _duckdb,
 }  # fmt: skip

@@ -34,6 +34,10 @@ class Refresher:
         """The query over the tables as they are."""
         return evaluate(self.plan, Catalogue({(t, ""): bag for t, bag in self.tables.items()}))
 
+    def evaluate(self, node: n.Rel, cat: Catalogue) -> Bag:
+        """How a part of a program is run."""
+        return evaluate(node, cat)
+
     def refresh(self, changes: dict[str, Bag], wanted: frozenset[str], dropped: frozenset[str] = frozenset(),
                 *, compare: bool = False, recompute: bool = False) -> None:  # fmt: skip
         """Apply changes, and keep the wanted states; those dropped are gone before."""
@@ -46,7 +50,7 @@ class Refresher:
             cat.tables[t, "old"], cat.tables[t, "new"] = self.tables[t], new[t]
             cat.tables[t, "delta"] = changes.get(t, Bag())
         produced = self._run(program, cat)
-        out = evaluate(program.root, cat) if program.root is not None else Bag()
+        out = self.evaluate(program.root, cat) if program.root is not None else Bag()
         self.result = out if mode == INITIAL else self.result + out
         self.tables, self.started = new, True
         kept = {} if mode == RECOMPUTE else self.states
@@ -63,7 +67,7 @@ class Refresher:
     def _run(self, program: Program, cat: Catalogue) -> dict[str, Bag]:
         produced: dict[str, Bag] = {}
         for step in program.steps:
-            bag = cat.inputs[step.name] = evaluate(step.rel, cat)
+            bag = cat.inputs[step.name] = self.evaluate(step.rel, cat)
             assert step.rel.weighted or all(w > 0 for _, w in bag.items()), f"deletes in\n{tree_text(step.rel)}"
             if step.purpose is Purpose.APPEND:
                 node = self.nodes[step.key]
@@ -81,7 +85,7 @@ class Refresher:
             node = self.nodes[key]
             if isinstance(node, n.Aggregate):
                 merged = MergePartials(n.Input("s", partial_schema(node)), node)
-                self.states[key] = evaluate(merged, Catalogue(inputs={"s": bag}))
+                self.states[key] = self.evaluate(merged, Catalogue(inputs={"s": bag}))
             else:
                 self.weighted[key] = False
 

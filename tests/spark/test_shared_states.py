@@ -96,10 +96,10 @@ def test_a_failed_first_refresh_leaves_the_rows_to_their_owner(shop: sw.Engine) 
 
 
 def test_other_code_is_another_state(shop: sw.Engine) -> None:
-    query = "SELECT o.cid, {} AS x FROM lines l JOIN orders o ON l.oid = o.oid WHERE shaped(o.state) GROUP BY o.cid"
-    shop.register_udf("shaped", lambda state: state == "open", "boolean", deterministic=True)
+    query = "SELECT o.cid, {} AS x FROM lines l JOIN orders o ON l.oid = o.oid WHERE dear(l.price) GROUP BY o.cid"
+    shop.register_udf("dear", lambda price: price > 35, "boolean", deterministic=True)
     total = shop.create_view("total", query.format("sum(l.price)"))
-    shop.register_udf("shaped", lambda state: state != "open", "boolean", deterministic=True)
+    shop.register_udf("dear", lambda price: price > 36, "boolean", deterministic=True)
     most = shop.create_view("most", query.format("max(l.price)"))
     assert total.states.keys() & most.states.keys()
     assert not shared(total, most)

@@ -133,8 +133,10 @@ class PlanReader:
             if tree.name == "Alias" and expr.column is not None and expr.column not in taken | handed_on:
                 self.names.alias(ident, expr.column)
             name = self.names.name(ident, tree.props["name"])
+            if name in taken and tree.name != "AttributeReference":
+                raise Unsupported("OPERATOR_UNSUPPORTED", "Project", f"the column {name} is given out twice")
             if name in taken:
-                # The same column twice; whoever reads it by its id may read the first.
+                # Spark takes an alias away that changes no name: one id then stands in two places, with one value.
                 name = self.names.fresh(name)
             taken.add(name)
             dtype = expr.dtype or self.names.types.get(ident, "")
