@@ -41,6 +41,10 @@ def mean() -> Callable[[pd.Series], Any]:
     return lambda values: float(values.mean()) if len(values) > 2 else None
 
 
+def known_sum() -> Callable[[pd.Series], Any]:
+    return lambda values: int(values.dropna().sum())
+
+
 @pytest.fixture(scope="module")
 def functions(warehouse: sw.Engine) -> sw.Engine:
     """A warehouse in which functions of every kind are declared."""
@@ -241,9 +245,12 @@ def test_a_reopened_warehouse_wants_its_functions_again(tmp_path: Path, spark: S
         engine.register_udf("own", plus(1), "int", deterministic=True)
         table = engine.create_table("t", "id INT, v INT", key=["id"])
         table.insert([(1, 1), (2, 2), (5, None)])
-        below = engine.create_view("below", "SELECT id, own(v) AS w FROM t")
+        engine.create_view("below", "SELECT id, own(v) AS w FROM t")
         engine.create_view("above", "SELECT count(w) AS n, sum(w) AS s FROM below")
-        opaque = engine.create_view("opaque", "SELECT id, try_add(own(v), 1) AS w FROM t")
+        engine.create_view("opaque", "SELECT id, try_add(own(v), 1) AS w FROM t")
+        for name, merge in (("kept", None), ("merged", sum)):
+            engine.register_udaf(name, known_sum(), "bigint", deterministic=True, merge=merge)
+            engine.create_view(f"by_{name}", f"SELECT id % 2 AS g, {name}(v) AS s FROM t GROUP BY id % 2")
         assert not engine.check("SELECT id, try_add(own(v), 1) AS w FROM t").incremental
     with sw.Engine(place, spark=spark) as engine:
         engine.table("t").insert([(7, 4)])
@@ -262,6 +269,10 @@ def test_a_reopened_warehouse_wants_its_functions_again(tmp_path: Path, spark: S
         assert settle(engine.view("below"), None).mode == "incremental"
         settle(engine.view("above"), None)
         settle(engine.view("opaque"), None)
+        for name, merge in (("kept", None), ("merged", sum)):
+            engine.register_udaf(name, known_sum(), "bigint", deterministic=True, merge=merge)
+            settle(engine.view(f"by_{name}"))  # from the results that were saved
+            assert sorted(rows(engine.view(f"by_{name}"))) == [(0, 2), (1, 5)]
     with sw.Engine(place, spark=spark) as engine:
         engine.register_udf("own", plus(100), "int", deterministic=True)
         below = engine.view("below")
@@ -296,7 +307,10 @@ def test_replacing_reuses_no_state_of_other_code(engine: sw.Engine) -> None:
     table.insert([(n, n % 3) for n in range(30)])
     query = "SELECT own(v) AS g, count(*) AS n FROM t GROUP BY own(v)"
     engine.create_view("v", query)
+    replacing = f"EXPLAIN CREATE OR REPLACE MATERIALIZED VIEW v AS {query}"
+    assert "the query is the same" in str(engine.sql(replacing))
     engine.register_udf("own", plus(5), "int", deterministic=True)
+    assert "the query is the same" not in str(engine.sql(replacing))
     replaced = engine.create_view("v", f"SELECT * FROM ({query}) WHERE n > 1", replace=True, discard_states=True)
     assert replaced.replacement is not None
     assert not replaced.replacement.reused
