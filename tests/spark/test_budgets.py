@@ -138,7 +138,9 @@ def test_a_state_that_spark_evicts_by_itself_is_made_again(tmp_path: Path, spark
     with sw.Engine(tmp_path / "wh", spark=spark, save_states=False) as engine:
         orders, customers = _shop(engine)
         view = engine.create_view("totals", JOINED, strategy="incremental")
-        for turn, state in enumerate(list(view.states.values())):
+        assert len(view.states) == 2
+        for turn in range(2):
+            state = view.states[sorted(view.states)[turn]]
             block = spark._jvm.org.apache.spark.storage.RDDBlockId(state.segments[0].rdd_id, 0)
             spark._jvm.org.apache.spark.SparkEnv.get().blockManager().removeBlock(block, True)
             orders.upsert([(100 + turn, 1, Decimal(turn), "open")])
