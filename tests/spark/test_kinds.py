@@ -67,7 +67,7 @@ KINDS: dict[str, tuple[str, list[Any], tuple[str, ...]]] = {
         LATERAL VIEW posexplode(array(g, w)) AS p, y GROUP BY w, y""",
     )),
 }  # fmt: skip
-QUICK = ("day to second", "timestamp", "pivot")
+QUICK = ("pivot",)
 RECOMPUTED = {
     "SELECT id FROM t WHERE x = X'00ff'",
     "SELECT id, transform(x, y -> y + id) AS y FROM t",
