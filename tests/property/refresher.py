@@ -96,3 +96,14 @@ class Refresher:
             if not isinstance(node, n.Aggregate):
                 now = Catalogue({(t, ""): b for t, b in self.tables.items()})
                 assert bag == evaluate(node, now), f"state of\n{tree_text(node)}"
+
+
+def assert_restored(plan: n.Rel, history: list[dict[str, Bag]], everything: bool) -> None:
+    """A delta followed by its inverse leaves the result as it was, with all states kept or with none."""
+    wanted = frozenset(node_key(x) for x in stateful(plan)) if everything else frozenset[str]()
+    engine = Refresher(plan)
+    engine.refresh(history[0], wanted)
+    before = engine.result
+    engine.refresh(history[1], wanted)
+    engine.refresh({t: -b for t, b in history[1].items()}, wanted)
+    assert engine.result == before

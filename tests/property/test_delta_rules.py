@@ -9,7 +9,7 @@ from slackwater.algebra import nodes as n
 from slackwater.algebra.interpreter import Bag
 from slackwater.algebra.printer import node_key, tree_text
 from tests.property.plans import histories, plans
-from tests.property.refresher import Refresher, stateful
+from tests.property.refresher import Refresher, assert_restored, stateful
 
 
 @settings(max_examples=600, deadline=None)
@@ -54,10 +54,4 @@ def test_splitting_and_merging_deltas_changes_nothing(
 def test_a_delta_and_its_inverse_restore_the_result(
     plan: n.Rel, history: list[dict[str, Bag]], everything: bool
 ) -> None:
-    wanted = frozenset(node_key(x) for x in stateful(plan)) if everything else frozenset()
-    engine = Refresher(plan)
-    engine.refresh(history[0], wanted)
-    before = engine.result
-    engine.refresh(history[1], wanted)
-    engine.refresh({t: -b for t, b in history[1].items()}, wanted)
-    assert engine.result == before
+    assert_restored(plan, history, everything)

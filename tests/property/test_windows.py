@@ -10,12 +10,12 @@ from slackwater.algebra.aggregates import AggCall
 from slackwater.algebra.expressions import call, col
 from slackwater.algebra.interpreter import Bag
 from slackwater.algebra.ordering import completed
-from slackwater.algebra.printer import node_key, tree_text
+from slackwater.algebra.printer import tree_text
 from slackwater.algebra.scalars import ScalarFilter
 from slackwater.algebra.serialize import from_json, to_json
 from slackwater.algebra.windows import Window, WindowCall
 from tests.property.plans import histories
-from tests.property.refresher import Refresher, stateful
+from tests.property.refresher import Refresher, assert_restored
 from tests.property.window_plans import window_plans
 
 
@@ -37,13 +37,7 @@ def test_any_changes_any_states(plan: n.Rel, history: list[dict[str, Bag]], data
 def test_a_delta_and_its_inverse_restore_the_result(
     plan: n.Rel, history: list[dict[str, Bag]], everything: bool
 ) -> None:
-    wanted = frozenset(node_key(x) for x in stateful(plan)) if everything else frozenset()
-    engine = Refresher(plan)
-    engine.refresh(history[0], wanted)
-    before = engine.result
-    engine.refresh(history[1], wanted)
-    engine.refresh({t: -b for t, b in history[1].items()}, wanted)
-    assert engine.result == before
+    assert_restored(plan, history, everything)
 
 
 @settings(max_examples=50, deadline=None)

@@ -44,6 +44,10 @@ def rows(view: sw.View) -> list[tuple[Any, ...]]:
     return [tuple(r) for r in view.result().collect()]
 
 
+def sorted_rows(view: sw.View) -> list[tuple[Any, ...]]:
+    return sorted(rows(view))
+
+
 @contextmanager
 def session_with(spark: SparkSession, **settings: str) -> Iterator[None]:
     """The user changes settings of the session, and back."""

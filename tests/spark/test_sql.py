@@ -14,6 +14,7 @@ import slackwater as sw
 from slackwater.cli import cli
 from slackwater.ddl_running import Done, Explained, Listing
 from slackwater.errors import StatementError
+from tests.spark.settling import settle, sorted_rows
 
 TOTALS = "SELECT region, sum(amount) AS total FROM orders JOIN customers ON cust = name GROUP BY region"
 
@@ -26,16 +27,6 @@ def shop(engine: sw.Engine) -> sw.Engine:
     orders.insert([(i, "abc"[i % 3], i, i / 7) for i in range(60)])
     customers.insert([("a", "north"), ("b", "south"), ("c", "south")])
     return engine
-
-
-def rows(view: sw.View) -> list[tuple[Any, ...]]:
-    return sorted(tuple(r) for r in view.result().collect())
-
-
-def settle(view: sw.View, mode: str) -> None:
-    report, check = view.refresh(), view.verify()
-    assert check, str(check)
-    assert report.mode == mode, str(report)
 
 
 # --- eligibility -----------------------------------------------------------------------------------------------------
@@ -255,14 +246,14 @@ def test_replacing_reuses_what_the_new_query_needs(shop: sw.Engine, spark: Spark
     assert done.refresh is not None
     assert done.refresh["mode"] == "initial"
     new = shop.view("totals")
-    assert rows(new) == [("south", 1200)]
+    assert sorted_rows(new) == [("south", 1200)]
     assert new.states[aggregate].rdd_ids() == kept, "the rows were computed again"
     assert new.known_bytes()[aggregate] > 0
     with pytest.raises(sw.SlackwaterError, match="VIEW_DROPPED"):
         old.result()
     shop.table("orders").insert([(100, "a", 500, 0.5)])
     settle(new, "incremental")
-    assert rows(new) == [("north", 1070), ("south", 1200)]
+    assert sorted_rows(new) == [("north", 1070), ("south", 1200)]
     shop.close()
     with sw.Engine(shop.path, spark=spark) as again:
         again.table("orders").delete([(100, "a", 500, 0.5)])
@@ -279,7 +270,7 @@ def test_replacing_reuses_the_input_of_a_join_with_its_deletes(shop: sw.Engine) 
     view = shop.create_view("v", query.format("max(amount)"), replace=True, discard_states=True)
     assert view.replacement is not None
     assert {s.key for s in view.replacement.reused} == joined
-    assert rows(view) == [("north", 6), ("south", 8)]
+    assert sorted_rows(view) == [("north", 6), ("south", 8)]
     shop.table("orders").delete([(8, "c", 8, 8 / 7)])
     shop.table("orders").insert([(100, "a", 8, 0.5)])
     settle(view, "incremental")
@@ -296,12 +287,12 @@ def test_replacing_after_a_restart_reuses_saved_states(shop: sw.Engine, spark: S
         assert {p.parent.name for p in (again.path / "states").glob("*/*")} == set(), "the old view's files are gone"
         again.table("customers").insert([("a", "south")])
         settle(view, "incremental")
-        assert rows(view) == [("south", 36)]
+        assert sorted_rows(view) == [("south", 36)]
 
 
 def test_replacing_asks_before_it_throws_states_away(shop: sw.Engine) -> None:
     old = shop.create_view("totals", TOTALS)
-    version, before = shop.catalog.version(), rows(old)
+    version, before = shop.catalog.version(), sorted_rows(old)
     other = "SELECT region, max(amount) AS total FROM orders JOIN customers ON cust = name GROUP BY region"
     with pytest.raises(sw.SlackwaterError) as caught:
         shop.create_view("totals", other, replace=True)
@@ -309,10 +300,10 @@ def test_replacing_asks_before_it_throws_states_away(shop: sw.Engine) -> None:
     replacement = caught.value.details["replacement"]
     assert isinstance(replacement, dict)
     assert replacement["lost_bytes"] == old.state_bytes() > 0
-    assert (shop.catalog.version(), rows(old)) == (version, before)
+    assert (shop.catalog.version(), sorted_rows(old)) == (version, before)
     shop.sql(f"CREATE OR REPLACE MATERIALIZED VIEW totals DISCARD STATES AS {other}")
     new = shop.view("totals")
-    assert rows(new) == [("north", 57), ("south", 59)]
+    assert sorted_rows(new) == [("north", 57), ("south", 59)]
     shop.table("orders").insert([(100, "a", 500, 0.5)])
     settle(new, "incremental")
     assert [v.name for v in shop.views()] == ["totals"]
@@ -351,12 +342,12 @@ def test_a_replacement_that_fails_leaves_the_old_view(
     shop: sw.Engine, point: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = shop.create_view("totals", TOTALS)
-    version, before = shop.catalog.version(), rows(old)
+    version, before = shop.catalog.version(), sorted_rows(old)
     monkeypatch.setenv("SLACKWATER_FAIL_AT", point)
     with pytest.raises((sw.SlackwaterError, OSError)):
         shop.create_view("totals", f"{TOTALS} HAVING sum(amount) > 600", replace=True, discard_states=True)
     monkeypatch.delenv("SLACKWATER_FAIL_AT")
-    assert (shop.catalog.version(), rows(shop.view("totals"))) == (version, before)
+    assert (shop.catalog.version(), sorted_rows(shop.view("totals"))) == (version, before)
     assert shop.view("totals") is old
     shop.table("orders").insert([(100, "a", 5, 0.5)])
     settle(old, "incremental")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from pyspark.sql import SparkSession
 
 import slackwater as sw
 from slackwater.execution import compaction
+from tests.spark.settling import settle, sorted_rows
 
 REGIONS = """SELECT region, sum(total) AS total, max(total) AS most FROM totals JOIN customers ON cust = name
     GROUP BY region"""
@@ -29,16 +28,6 @@ def graph(engine: sw.Engine) -> sw.Engine:
     return engine
 
 
-def rows(view: sw.View) -> list[tuple[Any, ...]]:
-    return sorted(tuple(r) for r in view.result().collect())
-
-
-def settle(view: sw.View, mode: str) -> None:
-    report, check = view.refresh(), view.verify()
-    assert check, str(check)
-    assert report.mode == mode, str(report)
-
-
 def in_order(engine: sw.Engine) -> list[int]:
     return [engine.view(name).version for name in ("totals", "regions", "best")]
 
@@ -50,14 +39,14 @@ def test_changes_flow_through_the_graph(graph: sw.Engine) -> None:
         ("customers", "orders"),
         ("customers", "orders"),
     )
-    assert rows(best) == [("south", 1580)]
+    assert sorted_rows(best) == [("south", 1580)]
     orders.insert([(100, "d", 2000)])
     orders.delete([(1, "b", 1)])
     assert best.status()["pending_rows"] == 2
     settle(best, "incremental")
     assert in_order(graph) == sorted(in_order(graph)), "each after those that it reads"
     assert best.status()["pending_rows"] == graph.view("totals").status()["pending_rows"] == 0
-    assert rows(best) == [("west", 2820)]
+    assert sorted_rows(best) == [("west", 2820)]
     # A key's total falls, so that `max` must look again; a customer moves.
     orders.upsert([(100, "d", 1), (2, "c", 50)])
     graph.table("customers").apply([
@@ -70,7 +59,7 @@ def test_changes_flow_through_the_graph(graph: sw.Engine) -> None:
         assert check, str(check)
     assert [r.mode for r in graph.refresh()] == ["none"] * 3
     expected = graph.spark.createDataFrame(orders.snapshot().collect()).groupBy("cust").sum("amount").collect()
-    assert rows(graph.view("totals")) == sorted(tuple(r) for r in expected)
+    assert sorted_rows(graph.view("totals")) == sorted(tuple(r) for r in expected)
 
 
 def test_a_view_may_lag_behind_the_one_that_it_reads(graph: sw.Engine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,11 +67,11 @@ def test_a_view_may_lag_behind_the_one_that_it_reads(graph: sw.Engine, monkeypat
         monkeypatch.setattr(compaction, name, 2)
     monkeypatch.setattr(compaction, "KEEP_VERSIONS", 0)
     totals, regions, orders = graph.view("totals"), graph.view("regions"), graph.table("orders")
-    before = rows(regions)
+    before = sorted_rows(regions)
     for i in range(6):
         orders.insert([(200 + i, "abcd"[i % 4], i)])
         settle(totals, "incremental")
-    assert rows(regions) == before
+    assert sorted_rows(regions) == before
     assert regions.verify(), "a result is compared at its own version"
     assert len(graph.catalog.segments(f"v{totals.id}")) > 2, "single changes are kept for those that lag"
     settle(regions, "incremental")
@@ -132,21 +121,21 @@ def test_frames_and_recomputed_queries_read_views_too(graph: sw.Engine) -> None:
     opaque = graph.create_view(
         "opaque", "SELECT c.name, try_add(t.total, 1) AS x FROM totals t JOIN customers c ON t.cust = c.name"
     )
-    assert rows(frame) == [("c", 800), ("d", 820)]
+    assert sorted_rows(frame) == [("c", 800), ("d", 820)]
     graph.table("orders").insert([(100, "a", 1000), (101, "z", 7)])
     graph.table("orders").delete_keys([{"o_id": 79}])
     for view in (frame, function, recomputed, opaque):
         view.refresh()
         check = view.verify()
         assert check, f"{view}: {check}"
-    assert rows(frame) == [("a", 1760), ("c", 800)]
+    assert sorted_rows(frame) == [("a", 1760), ("c", 800)]
 
 
 def test_a_first_result_brings_those_below_along(graph: sw.Engine) -> None:
     below = graph.create_view("below", "SELECT cust, amount FROM orders WHERE amount > 70", populate=False)
     above = graph.create_view("above", "SELECT count(*) AS n FROM below")
     assert below.version
-    assert rows(above) == [(9,)]
+    assert sorted_rows(above) == [(9,)]
 
 
 @pytest.mark.slow
@@ -157,7 +146,7 @@ def test_replacing_over_a_view_that_has_not_caught_up(graph: sw.Engine) -> None:
     assert view.replacement is not None
     assert not view.replacement.reused, "its states were behind the view that it reads"
     assert view.verify()
-    assert ("north", 10_760, 10_760) in rows(view)
+    assert ("north", 10_760, 10_760) in sorted_rows(view)
     view = graph.create_view("regions", f"{REGIONS} HAVING sum(total) > 2000", replace=True, strategy="incremental")
     assert view.replacement is not None
     assert view.replacement.reused
@@ -171,4 +160,4 @@ def test_a_graph_survives_a_restart(graph: sw.Engine, spark: SparkSession) -> No
     with sw.Engine(graph.path, spark=spark) as again:
         again.table("orders").insert([(100, "d", 2000)])
         settle(again.view("best"), "incremental")
-        assert rows(again.view("best")) == [("west", 2820)]
+        assert sorted_rows(again.view("best")) == [("west", 2820)]
