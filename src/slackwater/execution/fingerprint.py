@@ -158,7 +158,11 @@ def _class(cls: type, seen: Seen) -> Iterator[str]:
 
 
 def _object(value: object, seen: Seen) -> Iterator[str]:
-    """Any other object: its class and its attributes, or its bytes, which are only hashed and never read back."""
+    """Any other object: its class and its attributes, or its bytes, which are only hashed and never read back.
+
+    Pickling runs the object's own code, which may fail in any way. What cannot be told apart from other code counts as
+    other code, in every process: its views are recomputed once more than needed, and never too seldom.
+    """
     yield from _parts(type(value), seen)
     if not _installed(type(value).__module__) and hasattr(value, "__dict__"):
         yield from _parts(vars(value), seen)
