@@ -32,6 +32,8 @@ TEN = tuple(q for q in QUERIES if q != 6)
 DELTA = 0.005
 WARM_UPS = 3
 ROOM = "8GB"
+STRATEGY = "planned"
+"""The strategy that lets memory move between views."""
 
 
 @dataclass(slots=True)
@@ -75,7 +77,7 @@ class Contest:
             load(engine, self.slices[side.label], 1.0 - self._next)
             if not budget:
                 self._say("what all views would keep")
-                views = [engine.create_view(f"q{q}", QUERIES[q]) for q in self.queries]
+                views = [engine.create_view(f"q{q}", QUERIES[q], strategy=STRATEGY) for q in self.queries]
                 budget = int(share * engine.state_bytes())
                 for view in views:
                     view.drop()
@@ -83,7 +85,7 @@ class Contest:
             own = budget // len(self.queries) if side.label == "equal split" else None
             for query in self.queries:
                 self._say(f"{side.label}: Q{query}")
-                engine.create_view(f"q{query}", QUERIES[query], memory_budget=own)
+                engine.create_view(f"q{query}", QUERIES[query], strategy=STRATEGY, memory_budget=own)
         return budget
 
     def run(self, repeats: int) -> None:
