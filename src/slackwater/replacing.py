@@ -103,7 +103,7 @@ def plan_replacement(
         return new, Replacement(old.name, True)
     old.load_states()
     wanted = Refresher(new).plan_first() if new.strategy != "rebatch" else frozenset[str]()
-    present = frozenset(node_key(node) for node in new.plan.walk())
+    present = frozenset(node_key(node) for node in new.plan.keepable())
     reused: list[HeldState] = []
     lost: list[HeldState] = []
     for key in sorted(old.kept):

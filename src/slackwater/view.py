@@ -76,6 +76,8 @@ class View:
         self.only: Callable[[Rel], frozenset[str]] | None = None
         """The nodes of a plan that may be kept, where an experiment allows no others."""
         self.states: dict[str, State] = {}
+        self.grown: set[str] = set()
+        """The states of what waits in lookups that a refresh should cut down to what waits indeed."""
         self.last_program: Program | None = None
         self._schema: StructType | None = None
         self._loaded = False
@@ -297,7 +299,7 @@ class View:
     def row_estimates(self) -> dict[str, int]:
         """Roughly how many rows each state has, from its bytes."""
         sizes = self.known_bytes()
-        widths = {node_key(n): row_bytes(n) for n in self.plan.walk()}
+        widths = {node_key(n): row_bytes(n) for n in self.plan.keepable()}
         found = {key: max(1, size // widths[key]) for key, size in sizes.items() if key in widths}
         return {**found, **{key: max(1, int(rows)) for key, rows in self.observed.items() if key in found}}
 
@@ -419,7 +421,7 @@ class View:
 
     def state_node(self, key: str) -> Rel | None:
         """The plan node that a state belongs to."""
-        return next((n for n in self.plan.walk() if node_key(n) == key), None)
+        return next((n for n in self.plan.keepable() if node_key(n) == key), None)
 
     @property
     def ordered(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from slackwater.algebra import nodes as n
 from slackwater.algebra.interpreter import Bag, Catalogue, evaluate
+from slackwater.algebra.lookups import Waiting, unsettled
 from slackwater.algebra.partials import MergePartials, partial_schema
 from slackwater.algebra.printer import node_key, tree_text
 from slackwater.delta.aggregate import keeps_partials
@@ -15,7 +16,7 @@ from tests.property.plans import TABLES
 
 def stateful(plan: n.Rel) -> list[n.Rel]:
     """The nodes that can keep a state."""
-    return [x for x in plan.walk() if not isinstance(x, n.Aggregate) or keeps_partials(x)]
+    return [x for x in plan.keepable() if not isinstance(x, n.Aggregate) or keeps_partials(x)]
 
 
 class Refresher:
@@ -39,12 +40,12 @@ class Refresher:
         return evaluate(node, cat)
 
     def refresh(self, changes: dict[str, Bag], wanted: frozenset[str], dropped: frozenset[str] = frozenset(),
-                *, compare: bool = False, recompute: bool = False) -> None:  # fmt: skip
+                *, compare: bool = False, recompute: bool = False, settle: bool = False) -> None:  # fmt: skip
         """Apply changes, and keep the wanted states; those dropped are gone before."""
         self.states = {key: bag for key, bag in self.states.items() if key not in dropped}
         new = {t: bag + changes.get(t, Bag()) for t, bag in self.tables.items()}
         mode = INITIAL if not self.started else RECOMPUTE if recompute else INCREMENTAL
-        program = self._compiled(mode, changes, wanted, compare=compare)
+        program = self._compiled(mode, changes, wanted, compare=compare, settle=settle)
         cat = Catalogue(inputs={RESULT: self.result} | {f"state_{k}": b for k, b in self.states.items()})
         for t in TABLES:
             cat.tables[t, "old"], cat.tables[t, "new"] = self.tables[t], new[t]
@@ -56,13 +57,16 @@ class Refresher:
         kept = {} if mode == RECOMPUTE else self.states
         self.states = {k: b for k, b in {**kept, **produced}.items() if k in wanted}
 
-    def _compiled(self, mode: str, changes: dict[str, Bag], wanted: frozenset[str], *, compare: bool) -> Program:
+    def _compiled(self, mode: str, changes: dict[str, Bag], wanted: frozenset[str], *, compare: bool,
+                  settle: bool) -> Program:  # fmt: skip
         counts = {
             t: Change(sum(w for _, w in b.items() if w > 0), sum(-w for _, w in b.items() if w < 0))
             for t, b in changes.items()
         }
         states = {k: self.weighted[k] for k in self.states} if mode == INCREMENTAL else {}
-        return compile_program(self.plan, mode, counts, states, wanted, {}, dict.fromkeys(TABLES, 1), compare=compare)
+        waiting = frozenset(key for key, x in self.nodes.items() if settle and isinstance(x, Waiting))
+        return compile_program(self.plan, mode, counts, states, wanted, {}, dict.fromkeys(TABLES, 1), settle=waiting,
+                               compare=compare)  # fmt: skip
 
     def _run(self, program: Program, cat: Catalogue) -> dict[str, Bag]:
         produced: dict[str, Bag] = {}
@@ -86,15 +90,20 @@ class Refresher:
             if isinstance(node, n.Aggregate):
                 merged = MergePartials(n.Input("s", partial_schema(node)), node)
                 self.states[key] = self.evaluate(merged, Catalogue(inputs={"s": bag}))
-            else:
+            elif not isinstance(node, Waiting):
                 self.weighted[key] = False
 
     def check_states(self) -> None:
         """Each state holds what its node gives."""
         for key, bag in self.states.items():
             node = self.nodes[key]
-            if not isinstance(node, n.Aggregate):
-                now = Catalogue({(t, ""): b for t, b in self.tables.items()})
+            now = Catalogue({(t, ""): b for t, b in self.tables.items()})
+            if isinstance(node, Waiting):  # all that waits, and perhaps what is settled
+                now.inputs["held"] = bag
+                inside = [lookup.waiting for lookup, _ in node.path.lookups]
+                held = n.Input("held", node.schema, self.weighted[key])
+                assert evaluate(unsettled(node, held, node.path.scan, inside), now) == evaluate(node, now)
+            elif not isinstance(node, n.Aggregate):
                 assert bag == evaluate(node, now), f"state of\n{tree_text(node)}"
 
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 import pytest
 
 from slackwater.algebra.aggregates import AggCall
 from slackwater.algebra.expressions import call, col, lit
 from slackwater.algebra.joins import MatchJoin
-from slackwater.algebra.nodes import Aggregate, Field, Filter, Item, Join, Rel, Scan
+from slackwater.algebra.lookups import LookupJoin
+from slackwater.algebra.nodes import Aggregate, Field, Filter, Item, Join, Project, Rel, Scan, SortKey, TopK
 from slackwater.algebra.printer import node_key
 from slackwater.delta.environment import Change
 from slackwater.execution.state_planning import Facts, plan_next, price_now
 from slackwater.planning.cardinality import Expected
 from slackwater.planning.costing import AtHand
-from slackwater.planning.plain_rules import WORTH_A_COPY, plain_choice
+from slackwater.planning.lookups import with_lookups
+from slackwater.planning.plain_rules import MANY, WORTH_A_COPY, plain_choice
 from slackwater.planning.rates import Rates
 
 
@@ -39,6 +43,11 @@ def total(func: str, child: Rel = TOP, dtype: str = "bigint") -> Aggregate:
     return Aggregate(child, (Item("o_cust", col("o_cust", "bigint")),), (AggCall("x", func, of, dtype),))
 
 
+def kept_by_rule(plan: Rel, changing: Iterable[str], shares: Mapping[str, float], rows: float = 0.0,
+                 deletes: float = 0.0) -> frozenset[str]:  # fmt: skip
+    return plain_choice(plan, {t: Expected(1.0, deletes) for t in changing}, shares, lambda _: rows)
+
+
 @pytest.mark.parametrize(
     ("changing", "kept"),
     [
@@ -50,27 +59,48 @@ def total(func: str, child: Rel = TOP, dtype: str = "bigint") -> Aggregate:
     ],
 )
 def test_an_input_is_kept_where_the_other_one_changes(changing: set[str], kept: set[str]) -> None:
-    assert plain_choice(TOP, changing, NARROW) == kept
+    assert kept_by_rule(TOP, changing, NARROW) == kept
 
 
 def test_the_tables_own_files_serve_for_what_a_filter_hardly_thins_out() -> None:
     wide = {node_key(ORDERS): WORTH_A_COPY + 0.01, node_key(CUSTOMERS): 1.0}
-    assert plain_choice(BELOW, {"orders", "customers"}, wide) == frozenset()
-    assert plain_choice(BELOW, {"orders", "customers"}, {}) == frozenset(), "nothing is known of the filter"
+    assert kept_by_rule(BELOW, {"orders", "customers"}, wide) == frozenset()
+    assert kept_by_rule(BELOW, {"orders", "customers"}, {}) == frozenset(), "nothing is known of the filter"
 
 
 def test_aggregates_keep_partial_rows_or_else_what_they_redo() -> None:
     merging, redone = total("sum"), total("corr", dtype="double")
-    assert node_key(merging) in plain_choice(merging, {"lines"}, NARROW)
-    chosen = plain_choice(redone, {"lines"}, NARROW)
+    assert node_key(merging) in kept_by_rule(merging, {"lines"}, NARROW)
+    chosen = kept_by_rule(redone, {"lines"}, NARROW)
     assert node_key(redone) not in chosen
     assert node_key(TOP) in chosen
 
 
 def test_a_side_in_which_matches_are_looked_for_is_kept_when_it_changes_itself() -> None:
     anti = MatchJoin(CUSTOMERS, ORDERS, call("=", col("o_cust", "bigint"), col("c_key", "bigint")), "anti")
-    assert plain_choice(anti, {"orders"}, NARROW) == {node_key(ORDERS), node_key(CUSTOMERS)}
-    assert plain_choice(anti, {"customers"}, NARROW) == {node_key(ORDERS)}
+    assert kept_by_rule(anti, {"orders"}, NARROW) == {node_key(ORDERS), node_key(CUSTOMERS)}
+    assert kept_by_rule(anti, {"customers"}, NARROW) == {node_key(ORDERS)}
+
+
+def test_what_waits_is_kept_of_a_side_with_many_rows() -> None:
+    looked_up = with_lookups(TOP, lambda t: () if t == "lines" else (0,), lambda _: 1.0)
+    assert isinstance(looked_up, LookupJoin)
+    everything = {"lines", "orders", "customers"}
+    few = kept_by_rule(looked_up, everything, NARROW)
+    many = kept_by_rule(looked_up, everything, NARROW, rows=MANY + 1)
+    assert few == {node_key(BELOW), node_key(ORDERS), node_key(CUSTOMERS)}
+    inside = looked_up.looked_up
+    assert isinstance(inside, LookupJoin)
+    assert many == {node_key(looked_up.waiting), node_key(BELOW), node_key(inside.waiting), node_key(CUSTOMERS)}
+    assert kept_by_rule(looked_up, {"lines"}, NARROW, rows=MANY + 1) == {node_key(BELOW)}, "no match will come"
+    assert kept_by_rule(looked_up, everything, NARROW, rows=MANY + 1, deletes=0.1) == few, "it would not last"
+
+
+def test_an_ordering_reads_what_its_aggregate_keeps() -> None:
+    top = TopK(Project(total("sum"), (Item("x", col("x", "bigint")),)), (SortKey(col("x", "bigint"), True, False),), 3)
+    assert node_key(top.child) not in kept_by_rule(top, {"lines"}, NARROW)
+    redone = TopK(total("corr", dtype="double"), (SortKey(col("x", "double"), True, False),), 3)
+    assert node_key(redone.child) in kept_by_rule(redone, {"lines"}, NARROW)
 
 
 def test_auto_goes_by_these_rules_within_the_budget() -> None:
@@ -78,7 +108,7 @@ def test_auto_goes_by_these_rules_within_the_budget() -> None:
     facts = Facts(total("sum"), rows, {}, NARROW, lambda t: () if t == "lines" else (0,), {}, Rates())
     coming = {t: Expected(0.01 * n) for t, n in rows.items()}
     plan = plan_next(facts, "auto", 10**12, coming, AtHand())
-    assert plan.kept == plain_choice(facts.plan, coming, NARROW)
+    assert plan.kept == plain_choice(facts.plan, coming, NARROW, lambda _: 0.0)
     tight = plan_next(facts, "auto", plan.size - 1, coming, AtHand())
     assert tight.size <= plan.size - 1
     assert tight.kept < plan.kept

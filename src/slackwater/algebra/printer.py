@@ -7,6 +7,7 @@ import hashlib
 from slackwater.algebra import nodes as n
 from slackwater.algebra.generate import Generate, Values
 from slackwater.algebra.joins import MatchJoin, OuterJoin
+from slackwater.algebra.lookups import Waiting
 from slackwater.algebra.multi_join import MultiJoin
 from slackwater.algebra.partials import AggChange, Finish, MergePartials, Partial
 from slackwater.algebra.scalars import Flip, ScalarFilter
@@ -32,6 +33,9 @@ def describe(node: n.Rel) -> str:
             kind = "Join" if node.condition is not None else "CrossJoin"
             hint = f" broadcast={node.broadcast}" if node.broadcast else ""
             return f"{kind}{hint} {node.condition.text if node.condition is not None else ''}".rstrip()
+        case Waiting():
+            keys = ", ".join(f"{p.asks.text} in {p.column}" for p in node.pairs)
+            return f"Waiting {keys} of {node.path.scan.table}"
         case MultiJoin():
             terms = " AND ".join(c.text for c in node.conditions)
             return f"JoinOfMany {node.tables()} [{', '.join(node.columns)}] on {terms}"

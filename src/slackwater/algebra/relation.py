@@ -84,6 +84,11 @@ class Rel:
         return ()
 
     @property
+    def side_states(self) -> tuple[Rel, ...]:
+        """What may be kept for this operator that is not the output of any operator of the plan."""
+        return ()
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The output column names."""
         return tuple(f.name for f in self.schema)
@@ -125,3 +130,9 @@ class Rel:
         yield self
         for child in self.children:
             yield from child.walk()
+
+    def keepable(self) -> Iterator[Rel]:
+        """Everything in a plan that may have a state: its operators, and what they keep beside their outputs."""
+        for node in self.walk():
+            yield node
+            yield from node.side_states

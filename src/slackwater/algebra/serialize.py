@@ -10,6 +10,7 @@ from slackwater.algebra.aggregates import AggCall
 from slackwater.algebra.expressions import Expr
 from slackwater.algebra.generate import Generate, Values
 from slackwater.algebra.joins import MatchJoin, OuterJoin
+from slackwater.algebra.lookups import KeyPair, LookupJoin
 from slackwater.algebra.multi_join import MultiJoin
 from slackwater.algebra.scalars import ScalarFilter
 from slackwater.algebra.windows import Frame, Window, WindowCall
@@ -18,7 +19,7 @@ _CLASSES: dict[str, type] = {
     c.__name__: c
     for c in (
         n.Scan, n.Filter, n.Project, n.Union, n.Expand, n.Join, n.Aggregate, n.TopK, n.Opaque,
-        MatchJoin, OuterJoin, MultiJoin, Generate, Values, n.Field, n.Item, n.SortKey, AggCall, Expr,
+        MatchJoin, OuterJoin, MultiJoin, LookupJoin, KeyPair, Generate, Values,
         n.Field, n.Item, n.SortKey, AggCall, Expr, Window, WindowCall, Frame, ScalarFilter,
     )
 }  # fmt: skip

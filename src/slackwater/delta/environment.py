@@ -61,6 +61,9 @@ class Environment:
         small: the most rows that are worth broadcasting.
         scan_all: the most partial rows of a state that are merged whole instead of looked up by key.
         rows: full output rows of nodes, by key, where observed.
+        tables: rows of each table, where they are known.
+        settle: keys of what waits in lookups and is to be cut down to what waits indeed.
+        carried: keys of states that stay as they are, although something below them changed.
         signed_result: the last result comes as rows added and taken away, not yet netted out.
     """
 
@@ -71,7 +74,10 @@ class Environment:
     small: int = 400_000
     scan_all: int = 200_000
     rows: Mapping[str, int] = field(default_factory=dict)
+    tables: Mapping[str, int] = field(default_factory=dict)
+    settle: frozenset[str] = frozenset()
     signed_result: bool = False
+    carried: set[str] = field(default_factory=set)
     steps: list[Step] = field(default_factory=list)
     reasons: dict[str, str] = field(default_factory=dict)
     memo: dict[tuple[str, str], Rel | None] = field(default_factory=dict)

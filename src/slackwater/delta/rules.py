@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from slackwater.algebra.aggregates import Combine
 from slackwater.algebra.joins import KeyedJoin
+from slackwater.algebra.lookups import LookupJoin
 from slackwater.algebra.multi_join import MultiJoin
 from slackwater.algebra.nodes import (
     Aggregate,
@@ -26,6 +27,8 @@ from slackwater.delta import aggregate as agg
 from slackwater.delta.environment import Environment, Purpose
 from slackwater.delta.join import join_delta
 from slackwater.delta.linear import linear_delta
+from slackwater.delta.lookup import Asks as LookupAsks
+from slackwater.delta.lookup import keep_waiting, lookup_delta
 from slackwater.delta.matching import Sides, keyed_join_delta
 from slackwater.delta.multi_join import Asks, multi_join_delta
 from slackwater.delta.scalar import scalar_filter_delta
@@ -64,6 +67,8 @@ def _delta(node: Rel, env: Environment) -> Rel | None:
         return Scan(node.table, node.fields, node.positions, "delta", change.deleted > 0)
     if node.linearity is Linearity.LINEAR:
         return linear_delta(node, tuple(delta(child, env) for child in node.children))
+    if isinstance(node, LookupJoin):
+        return lookup_delta(node, env, lookup_asks(env))
     if isinstance(node, Join):
         return _join(node, env)
     if isinstance(node, MultiJoin):
@@ -121,6 +126,11 @@ def _join(node: Join, env: Environment) -> Rel | None:
         node, left, right, old_left, new_right,
         env.estimate(node.left) <= env.small, env.estimate(node.right) <= env.small,
     )  # fmt: skip
+
+
+def lookup_asks(env: Environment) -> LookupAsks:
+    """What the rules for lookups ask of all the others."""
+    return LookupAsks(lambda x: delta(x, env), lambda x, at: full(x, env, at))
 
 
 def _keyed_join(node: KeyedJoin, env: Environment) -> Rel | None:
@@ -220,8 +230,20 @@ def _plain_full(node: Rel, env: Environment, at: str) -> Rel:
         return _multi_join_full(node, env, at)
     if isinstance(node, Window) and node.whole:
         env.reasons[node_key(node)] = WHOLE
+    if isinstance(node, LookupJoin):
+        if at == "new" and node_key(node.waiting) in env.wanted and node_key(node.waiting) not in env.states:
+            _share_full(node.rows, env)
+        return node.plain(full(node.left, env, at), full(node.right, env, at))
     children = (full(child, env, at) for child in node.children)
     return node.with_children(tuple(plain_bag(c) if i in node.plain_inputs else c for i, c in enumerate(children)))
+
+
+def _share_full(node: Rel, env: Environment) -> None:
+    """Compute a full output once for two who read it, unless it is a table or a state as it stands."""
+    found = full(node, env, "new")
+    if any(isinstance(x, Join) for x in found.walk()):
+        key = node_key(node)
+        env.memo[key, "F.new"] = env.add_step(f"full_{key}", found, Purpose.SHARE)
 
 
 def _multi_join_full(node: MultiJoin, env: Environment, at: str) -> Rel:
@@ -301,3 +323,4 @@ def build_missing(root: Rel, env: Environment) -> None:
         key = node_key(node)
         if key in env.wanted and key not in env.states:
             full(node, env, "new")
+    keep_waiting(root, env, lookup_asks(env))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from slackwater.algebra.lookups import Waiting
 from slackwater.algebra.nodes import Aggregate, Field, Input
 from slackwater.algebra.partials import MergePartials, partial_schema
 from slackwater.execution.equal_states import release_unused, replace_everywhere
@@ -32,6 +33,9 @@ RESULT_SEGMENTS = 8
 TABLE_SEGMENTS = 16
 GROWN = 0.5
 """The share of the first segment that the others may reach before it is rewritten too."""
+LOOSE = 64_000_000
+"""What is added to the rows that wait in a lookup may be settled: beyond so many bytes, and as many as the first
+segment has, it is found out. What waits is therefore never merged whole: that may hold deletes of what was settled."""
 KEEP_VERSIONS = 100
 """Superseded segments stay readable for this many versions."""
 
@@ -54,6 +58,10 @@ def _merged(view: View, state: State, spark: SparkSession) -> State:
     first, *rest = state.segments
     grown = sum(sizes.get(s.rdd_id, 0) for s in rest)
     whole = grown > GROWN * sizes.get(first.rdd_id, 0)
+    if isinstance(view.state_node(state.key), Waiting):
+        if grown > LOOSE + sizes.get(first.rdd_id, 0):
+            view.grown.add(state.key)
+        whole = False
     merged = state.segments if whole else tuple(rest)
     frame = _consolidated(view, replace(state, segments=merged), spark, whole=whole)
     _, segment = checkpoint(frame.coalesce(1 if grown < 64_000_000 and not whole else 2), eager=True)

@@ -52,7 +52,7 @@ def equal_states(view: View, version: int) -> dict[str, State]:
     others = [v for v in view.engine.loaded_views() if v.id != view.id and v.states and _computes_alike(v, view)]
     if not others:
         return {}
-    present = {node_key(node): node for node in view.plan.walk()}
+    present = {node_key(node): node for node in view.plan.keepable()}
     found: dict[str, State] = {}
     changed: dict[tuple[str, int], bool] = {}
     for other in others:

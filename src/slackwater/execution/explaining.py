@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from slackwater.algebra.nodes import Aggregate, Opaque, Rel
-from slackwater.algebra.printer import node_key
+from slackwater.algebra.printer import describe, node_key
 from slackwater.delta.aggregate import keeps_partials
 from slackwater.delta.environment import Change
 from slackwater.delta.ways import Operator, ways
@@ -46,17 +46,22 @@ def _tree(
     key = node_key(node)
     text = "  " * depth + way.label
     lines.append(f"{text if len(text) <= 160 else text[:157] + '…'}  · {way.text}")
-    choice = choices.get(key)
-    if choice is not None:
-        kept = key in view.kept
-        size = sizes.get(key, 0) if kept else choice.size
-        mark = f"■ kept {show_bytes(size)}" if kept else f"□ not kept{f' (about {show_bytes(size)})' if size else ''}"
-        lines.append("  " * depth + f"    {mark}: {choice.reason}")
+    for state in (node, *node.side_states):
+        choice = choices.get(node_key(state))
+        if choice is not None:
+            what = "" if state is node else f" {describe(state)}"
+            lines.append("  " * depth + f"    {_mark(view, choice, sizes)}{what}: {choice.reason}")
     reasons = view.last_program.reasons if view.last_program is not None else {}
     if key in reasons:
         lines.append("  " * depth + f"    ↻ {reasons[key]}")
     for child, below in zip(node.children, way.inputs, strict=True):
         _tree(view, child, below, depth + 1, lines, choices, sizes)
+
+
+def _mark(view: View, choice: Choice, sizes: dict[str, int]) -> str:
+    if choice.key in view.kept:
+        return f"■ kept {show_bytes(sizes.get(choice.key, 0))}"
+    return f"□ not kept{f' (about {show_bytes(choice.size)})' if choice.size else ''}"
 
 
 def program_sql(view: View) -> str:

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
+from slackwater.algebra.lookups import LookupJoin
 from slackwater.algebra.multi_join import MultiJoin
 from slackwater.algebra.nodes import Join, Rel
 from slackwater.errors import ViewError
 from slackwater.planning.higher_order import MOST_VIEWS, TooManyViews, higher_order
+
+WITH_LOOKUPS = ("auto", "planned")
+"""Strategies that keep what waits in joins; the others are baselines, and keep what these keep."""
 
 if TYPE_CHECKING:
     from slackwater.view import View
@@ -28,6 +32,9 @@ def with_views(plan: Rel, changing: Collection[str]) -> Rel:
 
 def made_for_another_strategy(view: View) -> str | None:
     """Why the plan must be made anew: the strategy was changed since it was made."""
+    marked = any(isinstance(x, LookupJoin) for x in view.plan.walk())
+    if marked and view.strategy not in WITH_LOOKUPS:
+        return "the plan was made for another strategy"
     wants = view.strategy == "higher_order" and any(isinstance(x, Join) for x in view.logical_plan.walk())
     has = any(isinstance(x, MultiJoin) for x in view.plan.walk())
     return "the plan was made for another strategy" if wants != has else None

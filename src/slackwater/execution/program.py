@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from slackwater.algebra.nodes import Input, Opaque, Rel, Scan
 from slackwater.delta.environment import Change, Environment, Purpose, Step
-from slackwater.delta.rules import build_missing, difference, full, result_delta
+from slackwater.delta.lookup import keep_waiting
+from slackwater.delta.rules import build_missing, difference, full, lookup_asks, result_delta
 from slackwater.execution.gathering import InputRows, gather_root, gather_steps
 from slackwater.execution.render import render
 
@@ -23,6 +24,7 @@ class Program:
         steps: relations that are computed once, in order.
         root: the full result (initial) or its change; None where nothing can change.
         reasons: why a node is redone, by its key.
+        carried: keys of the states that stay as they are, although something below them changed.
         origins: which node of the plan a relation of the program is the full output of, by the relation's identity.
     """
 
@@ -31,6 +33,7 @@ class Program:
     root: Rel | None
     reasons: Mapping[str, str] = field(default_factory=dict)
     origins: Mapping[int, str] = field(default_factory=dict)
+    carried: frozenset[str] = frozenset()
 
     @property
     def scans(self) -> frozenset[tuple[str, str]]:
@@ -65,24 +68,30 @@ def compile_program(
     rows: Mapping[str, int],
     table_rows: Mapping[str, int] | None = None,
     *,
+    settle: frozenset[str] = frozenset(),
+    few_tasks: bool = True,
     signed_result: bool = False,
     compare: bool = False,
 ) -> Program:
     """Compile a refresh from the plan, the states at hand, the states wanted next and what changed.
 
-    With `table_rows` at hand, small work is put in few tasks. With `compare` the change comes from comparing results.
+    With `table_rows` at hand and `few_tasks`, small work is put in few tasks. With `compare` the change comes from
+    comparing results. Of the states to `settle`, what no longer waits is dropped.
     """
+    tables = table_rows or {}
     if mode == INCREMENTAL:
-        env = Environment(changes, states, wanted, rows=rows, signed_result=signed_result)
+        env = Environment(changes, states, wanted, rows=rows, tables=tables, settle=settle,
+                          signed_result=signed_result)  # fmt: skip
         delta = result_delta(plan, env, compare=compare)
         build_missing(plan, env)
         steps = tuple(env.steps)
-        if table_rows is not None:
+        if table_rows is not None and few_tasks:
             known = InputRows(table_rows, changes, rows)
             steps = gather_steps(steps, known)
             delta = gather_root(delta, known) if delta is not None else None
-        return Program(mode, steps, delta, env.reasons)
-    env = Environment({}, states, wanted, initial=True, rows=rows, signed_result=signed_result)
+        return Program(mode, steps, delta, env.reasons, carried=frozenset(env.carried))
+    env = Environment({}, states, wanted, initial=True, rows=rows, tables=tables, signed_result=signed_result)
     root = full(plan, env, "new") if mode == INITIAL else difference(plan, env)
+    keep_waiting(plan, env, lookup_asks(env))
     origins = {id(rel): key for (key, what), rel in env.memo.items() if what == "F.new"}
     return Program(mode, tuple(env.steps), root, env.reasons, origins)

@@ -14,13 +14,14 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from slackwater.algebra.nodes import Aggregate, Filter, Opaque, Project, Rel, Scan
+from slackwater.algebra.lookups import LookupJoin
+from slackwater.algebra.nodes import Aggregate, Filter, Join, Opaque, Project, Rel, Scan
 from slackwater.algebra.printer import describe, node_key
 from slackwater.algebra.serialize import to_json
 from slackwater.arrivals.outlook import Outlook, look_ahead
 from slackwater.capture.noise import quiet
 from slackwater.delta.aggregate import keeps_partials
-from slackwater.delta.environment import Change
+from slackwater.delta.environment import Change, Purpose
 from slackwater.errors import SlackwaterError, ViewError
 from slackwater.execution import higher_order as views
 from slackwater.execution.equal_states import equal_states
@@ -44,6 +45,7 @@ from slackwater.planning.cardinality import Expected
 from slackwater.planning.choices import Choice
 from slackwater.planning.costing import AtHand
 from slackwater.planning.join_order import order_joins
+from slackwater.planning.lookups import with_lookups
 from slackwater.planning.strategies import StatePlan, seconds_text
 from slackwater.storage.files import is_disk_full
 from slackwater.storage.records import SegmentRecord
@@ -232,6 +234,12 @@ class Refresher:
             key = node_key(node)
             if isinstance(node, Aggregate) and keeps_partials(node) and key not in self.view.states:
                 return f"no state for {describe(node)[:80]}"
+        deleted = {table for table, change in self.changes.items() if change.deleted}
+        for node in self.view.plan.walk():
+            if isinstance(node, LookupJoin) and node_key(node.waiting) in self.view.states:
+                lost = deleted & node.waiting.tables and node_key(node.rows) not in self.view.states
+                if lost and any(isinstance(x, Join) for x in node.rows.walk()):
+                    return f"rows were deleted from {', '.join(sorted(deleted))}, and what they matched is not kept"
         absent = self.view.wanted - set(self.view.states)
         return "states were lost and are rebuilt" if absent else ""
 
@@ -251,13 +259,19 @@ class Refresher:
         choices = self.planned.choices if self.planned is not None else ()
         wanted = frozenset(c.key for c in choices if c.keep)
         weights = {key: state.weighted for key, state in self.at_hand.items()}
-        sizes = {t: s.rows for t, s in self.tables.items()} if changed <= SMALL_DELTA else None
+        sizes = {t: s.rows for t, s in self.tables.items()}
         program = compile_program(view.plan, mode, self.changes, weights, wanted, view.row_estimates(), sizes,
+                                  settle=self._to_settle(), few_tasks=changed <= SMALL_DELTA,
                                   signed_result=view.result_is_signed(), compare=self._compares())  # fmt: skip
         self.timer.phase("plan")
         outcome = run(program, spark, self._bindings(spark), self.engine.files, f"v{view.id}", view.result_schema)
         self.timer.phase("run")
         return self._commit(mode, program, outcome, choices, reason)
+
+    def _to_settle(self) -> frozenset[str]:
+        """What waits and has grown enough: one state at a time, for it costs as much as many refreshes."""
+        grown = sorted(self.view.grown & set(self.at_hand))
+        return frozenset(grown[:1])
 
     def plan_first(self) -> frozenset[str]:
         """Plan a view that has no result yet; gives the nodes whose state it would keep."""
@@ -281,6 +295,8 @@ class Refresher:
             return float(self._base_rows(node)) * shares.get(node_key(node), 1.0)
 
         view.plan = order_joins(view.logical_plan, rows, lambda n: float(self._base_rows(n)), self._unique)
+        if view.strategy in views.WITH_LOOKUPS:
+            view.plan = with_lookups(view.plan, self._unique, lambda n: float(self._base_rows(n)))
         if view.strategy == "higher_order":
             view.plan = views.with_views(view.plan, {name for name, t in self.tables.items() if not t.complete})
         return shares
@@ -362,7 +378,7 @@ class Refresher:
             old_result=lambda: view.result_rows(spark),
             states=self.at_hand,
             sizes=view.known_bytes(),
-            labels={node_key(node): describe(node) for node in view.plan.walk()},
+            labels={node_key(node): describe(node) for node in view.plan.keepable()},
             aggregates=frozenset(node_key(node) for node in view.plan.walk() if isinstance(node, Aggregate)),
         )
 
@@ -382,7 +398,8 @@ class Refresher:
         view, engine = self.view, self.engine
         inserted = sum(s.row_count for s in outcome.segments if s.sign > 0)
         deleted = sum(s.row_count for s in outcome.segments if s.sign < 0)
-        kept = outcome.states if mode == RECOMPUTE else {**self._untouched_states(), **outcome.states}
+        carried = {key: self.at_hand[key] for key in program.carried}
+        kept = outcome.states if mode == RECOMPUTE else {**self._untouched_states(), **carried, **outcome.states}
         wanted = frozenset(c.key for c in choices if c.keep)
         kept = {key: state for key, state in kept.items() if key in wanted}
         stored = stored_bytes(engine.spark, {i for state in kept.values() for i in state.rdd_ids()})
@@ -417,6 +434,7 @@ class Refresher:
             raise
         view.functions = functions["functions"]
         view.adopt(tx.version, kept, choices, program, sizes)
+        view.grown -= {step.key for step in program.steps if step.purpose is Purpose.REPLACE}
         used = {s.rdd_id for state in kept.values() for s in state.segments}
         release(s for s in outcome.temporary if s.rdd_id not in used)
         self.timer.phase("commit")
@@ -427,7 +445,7 @@ class Refresher:
     def _untouched_states(self) -> dict[str, State]:
         """States that stay as they are: nothing below them changed. One that changed is there only as a new one."""
         changed = frozenset(self.changes)
-        touched = {node_key(n) for n in self.view.plan.walk()
+        touched = {node_key(n) for n in self.view.plan.keepable()
                    if any(isinstance(x, Scan) and x.table in changed for x in n.walk())}  # fmt: skip
         return {key: state for key, state in self.at_hand.items() if key not in touched}
 

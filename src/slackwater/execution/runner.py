@@ -18,9 +18,10 @@ from pyspark.sql.types import StructType
 
 from slackwater.algebra.nodes import Aggregate, Rel, TopK
 from slackwater.delta.environment import Purpose, Step
+from slackwater.execution.binding import bind_table
 from slackwater.execution.observing import join_rows, output_rows
 from slackwater.execution.program import INITIAL, Program
-from slackwater.execution.render import WEIGHT, render, table_view
+from slackwater.execution.render import WEIGHT, render
 from slackwater.execution.states import State, StateSegment, checkpoint, release
 from slackwater.storage.faults import crash_point
 from slackwater.storage.files import WarehouseFiles
@@ -88,8 +89,11 @@ def run(program: Program, spark: SparkSession, bindings: Bindings, files: Wareho
 def _bind_inputs(program: Program, spark: SparkSession, bindings: Bindings) -> None:
     def table(scan: tuple[str, str]) -> None:
         name, at = scan
-        view = table_view(name, at) if at else name
-        bindings.table(name, at).createOrReplaceTempView(f"`{view.replace('`', '``')}`")
+        frame = bindings.table(name, at)
+        if at:
+            bind_table(spark, name, at, frame)
+        else:
+            frame.createOrReplaceTempView(f"`{name.replace('`', '``')}`")
 
     def kept(name: str) -> None:
         if name.startswith("state_"):

@@ -54,12 +54,16 @@ class Facts:
 
     def root(self, expected: Mapping[str, Expected], at_hand: AtHand) -> Root:
         """The plan in the memo, priced for a delta."""
-        cards = Cardinalities({t: float(n) for t, n in plausible(self.table_rows).items()}, expected,
-                              plausible(self.observed), plausible(self.shares, 1.0), self.unique)  # fmt: skip
+        cards = self.cardinalities(expected)
         sizes = {key: int(size) for key, size in plausible(at_hand.sizes).items()}
         return Pricing(cards, self.rates, replace(at_hand, sizes=sizes), self.allowed).root(
             self.plan, by_delta=has_delta(self.plan)
         )
+
+    def cardinalities(self, expected: Mapping[str, Expected]) -> Cardinalities:
+        """The rows of every node, and what a delta changes."""
+        return Cardinalities({t: float(n) for t, n in plausible(self.table_rows).items()}, expected,
+                             plausible(self.observed), plausible(self.shares, 1.0), self.unique)  # fmt: skip
 
     def corrected(self, mode: str, seconds: float) -> float:
         """A price after what earlier refreshes taught."""
@@ -133,7 +137,9 @@ def plan_next(facts: Facts, strategy: str, budget: int, expected: Mapping[str, E
     """
     root = facts.root(expected, at_hand)
     if strategy == "auto":
-        return plan_states(root, strategy, budget, plain_choice(facts.plan, expected, facts.shares))
+        cards = facts.cardinalities(expected)
+        chosen = plain_choice(facts.plan, expected, facts.shares, lambda node: cards.of(node).full)
+        return plan_states(root, strategy, budget, chosen)
     if strategy == "planned":
         recompute = root.price(frozenset(), building=False)
         if recompute - facts.rates.refresh - facts.rates.step < QUICK:

@@ -12,9 +12,10 @@ from pyspark.sql import functions as F
 from slackwater.algebra.aggregates import is_float
 from slackwater.algebra.nodes import Field, Opaque
 from slackwater.errors import ViewError
+from slackwater.execution.binding import bind_table
 from slackwater.execution.leaves import leaves
 from slackwater.execution.program import INITIAL, compile_program
-from slackwater.execution.render import WEIGHT, consolidated, render, table_view
+from slackwater.execution.render import WEIGHT, consolidated, render
 from slackwater.execution.reports import Verification
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def recompute(view: View) -> DataFrame:
         if by_text:
             rows.toDF(*(f.name for f in table.schema)).createOrReplaceTempView("`" + name.replace("`", "``") + "`")
         else:
-            rows.createOrReplaceTempView("`" + table_view(name, "new").replace("`", "``") + "`")
+            bind_table(spark, name, "new", rows)
     if by_text:
         return spark.sql(str(view.sql)).toDF(*view.columns)
     program = compile_program(view.logical_plan, INITIAL, {}, {}, frozenset(), {})

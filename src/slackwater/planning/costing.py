@@ -3,7 +3,7 @@
 The ways are those that the delta rules compile (`delta/`), so a price is a prediction of what a program will do:
 
     linear      asks its inputs for what it is asked for
-    join        delta = D(left) ⋈ new(right)  ∪  old(left) ⋈ D(right)
+    join        delta = D(left) ⋈ new(right)  ∪  old(left) ⋈ D(right); with what waits kept, it asks for no old rows
     aggregate   with partial rows kept: D(input), and new(input) too if groups that lost a row must be redone;
                 without: the touched groups are redone on the old and the new input
     top-k, keyed and other operators: from the full outputs
@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 
 from slackwater.algebra.aggregates import Combine
 from slackwater.algebra.joins import KeyedJoin, MatchJoin, OuterJoin
+from slackwater.algebra.lookups import LookupJoin
 from slackwater.algebra.multi_join import MultiJoin
 from slackwater.algebra.nodes import Aggregate, Filter, Join, Linearity, Opaque, Project, Rel, Scan, TopK
 from slackwater.algebra.printer import describe
@@ -86,17 +87,22 @@ class Pricing:
             from slackwater.planning.multi_join_costing import multi_join_group
 
             return multi_join_group(self, node)
+        if isinstance(node, LookupJoin):
+            from slackwater.planning.lookup_costing import lookup_group
+
+            return lookup_group(self, node, kept_by_parent=kept_by_parent)
         redoes = isinstance(node, Aggregate) and not keeps_partials(node)
         keeps_inputs = redoes or node.linearity in (Linearity.BILINEAR, Linearity.KEYED)
         inputs = tuple(self.group(child, kept_by_parent=keeps_inputs) for child in node.children)
         ways = _WAYS.get(type(node), _by_algebra)(self, node)
-        plain = Group(self.cards.key(node), describe(node), inputs, _asked(ways, self, node))
-        kept = self._keeping(node, plain, kept_by_parent)
+        plain = Group(self.cards.key(node), describe(node), inputs, asked(ways, self, node))
+        kept = self.keeping(node, plain, kept_by_parent)
         return plain if kept is None else Group(plain.key, plain.label, inputs, plain.ways, (kept,))
 
     # --- states ----------------------------------------------------------------------------------
 
-    def _keeping(self, node: Rel, plain: Group, kept_by_parent: bool) -> Keeping | None:
+    def keeping(self, node: Rel, plain: Group, kept_by_parent: bool, inputs: int | None = None) -> Keeping | None:
+        """The state that a node can have; `inputs` where the memo has others than the plan."""
         below = node.child if isinstance(node, Aggregate) else node
         if self.allowed is not None and plain.key not in self.allowed:
             return None
@@ -107,12 +113,14 @@ class Pricing:
                 return None
             ways = _kept_aggregate(self, node)
         elif kept_by_parent and worth_a_state(node):
-            ways = kept_rows(self, node, plain)
+            ways = kept_rows(self, node, plain, inputs)
         else:
             return None
         key, rows = plain.key, self.cards.of(node)
         size = self.at_hand.sizes.get(key) or int(row_bytes(node) * max(rows.full, 1.0))
-        return Keeping(key, size, self.build(plain, rows), _asked(ways, self, node), self.at_hand.serves)
+        if inputs is None:
+            ways = asked(ways, self, node)
+        return Keeping(key, size, self.build(plain, rows), ways, self.at_hand.serves)
 
     def build(self, plain: Group, rows: Rows) -> float:
         """Seconds to have the state after this run."""
@@ -148,7 +156,7 @@ def _refuses_nulls(node: Filter) -> bool:
     return all(c.op == "is_not_null" for c in node.predicate.conjuncts())
 
 
-def _asked(ways: Ways, pricing: Pricing, node: Rel) -> Ways:
+def asked(ways: Ways, pricing: Pricing, node: Rel) -> Ways:
     """The ways, with demands on inputs that do not change reduced to what they come to."""
     found: dict[Demand, tuple[Way, ...]] = {}
 
@@ -191,7 +199,7 @@ def _linear(pricing: Pricing, node: Rel) -> Ways:
     return ways
 
 
-def _join(pricing: Pricing, node: Rel) -> Ways:
+def join_ways(pricing: Pricing, node: Rel) -> Ways:
     """Inner joins; outer and match joins ask for the same two full outputs, and look up match status besides."""
     assert isinstance(node, Join | KeyedJoin)  # noqa: S101 - by the table of ways
     status = pricing.rates.step * 2 if isinstance(node, KeyedJoin) else 0.0
@@ -288,9 +296,9 @@ def _by_algebra(pricing: Pricing, node: Rel) -> Ways:
 
 _WAYS: dict[type[Rel], Callable[[Pricing, Rel], Ways]] = {
     Scan: _scan,
-    Join: _join,
-    MatchJoin: _join,
-    OuterJoin: _join,
+    Join: join_ways,
+    MatchJoin: join_ways,
+    OuterJoin: join_ways,
     Aggregate: _aggregate,
     TopK: _top,
 }

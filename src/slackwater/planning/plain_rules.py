@@ -1,6 +1,7 @@
 """The plain rules: which states `auto` keeps until prices predict well enough to decide alone.
 
 * The partial rows of aggregates that merge.
+* What waits in joins that look up a key, where many rows do the asking and no deletes are expected where they ask.
 * Intermediate results (inputs with joins or aggregates in them) that will be read again: because another input of their
   join changes, or because what is above redoes groups or partitions.
 * Filtered scans that keep at most 35% of their rows, where another input of their join changes.
@@ -8,29 +9,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 
-from slackwater.algebra.nodes import Aggregate, Filter, Linearity, Project, Rel, Scan
+from slackwater.algebra.lookups import LookupJoin
+from slackwater.algebra.nodes import Aggregate, Filter, Linearity, Project, Rel, Scan, TopK
 from slackwater.algebra.printer import node_key
 from slackwater.delta.aggregate import keeps_partials
+from slackwater.planning.cardinality import Expected
 
 WORTH_A_COPY = 0.35
 """A filtered scan is copied if it keeps at most this share of the table's rows."""
 
 
-def plain_choice(plan: Rel, changing: Collection[str], shares: Mapping[str, float]) -> frozenset[str]:
-    """The keys of the nodes to keep, if these tables change."""
+MANY = 150_000
+"""Up to so many rows, all of a side is kept: it costs less to fill than what waits of it, and outlives deletes."""
+
+
+def plain_choice(
+    plan: Rel, coming: Mapping[str, Expected], shares: Mapping[str, float], rows: Callable[[Rel], float]
+) -> frozenset[str]:
+    """The keys of the nodes to keep, if these tables change; `rows` says how many rows a node has."""
     found: set[str] = set()
     for node in plan.walk():
         if isinstance(node, Aggregate) and keeps_partials(node):
             found.add(node_key(node))
         elif not node.rereads and (isinstance(node, Aggregate) or node.linearity is Linearity.KEYED):
-            found |= {node_key(child) for child in node.children if _intermediate(child)}
+            found |= {node_key(child) for child in node.children if _intermediate(child) and not _made_above(node)}
         for side, causes in node.rereads:
-            read_again = any(_reads(cause, changing) for cause in causes)
-            if read_again and (_intermediate(side) or _narrow(side, shares)):
+            if not any(_reads(cause, coming) for cause in causes):
+                continue
+            if isinstance(node, LookupJoin) and side is node.rows and lasts(node, coming) and rows(side) > MANY:
+                found.add(node_key(node.waiting))
+            elif _intermediate(side) or _narrow(side, shares):
                 found.add(node_key(side))
     return frozenset(found)
+
+
+def lasts(node: LookupJoin, coming: Mapping[str, Expected]) -> bool:
+    """Whether what waits will be of use: no deletes are expected on the side that is looked up."""
+    return not any(coming[table].deletes for table in node.waiting.tables if table in coming)
+
+
+def _made_above(node: Rel) -> bool:
+    """Whether an ordering reads what is made from an aggregate's partial rows at once: these are kept."""
+    if not isinstance(node, TopK):
+        return False
+    below = node.children[0]
+    while isinstance(below, Project | Filter):
+        below = below.child
+    return isinstance(below, Aggregate) and keeps_partials(below)
 
 
 def _intermediate(node: Rel) -> bool:

@@ -15,6 +15,7 @@ from slackwater.algebra.interpreter import functions, joins
 from slackwater.algebra.interpreter.values import Row, evaluate_expr, grouped, grouping_key, identity
 from slackwater.algebra.interpreter.windows import sort_cell, windowed
 from slackwater.algebra.joins import KeyedJoin, Support
+from slackwater.algebra.lookups import Waiting, unsettled
 from slackwater.algebra.multi_join import MultiJoin
 from slackwater.algebra.ordering import completed
 from slackwater.algebra.partials import (
@@ -116,6 +117,9 @@ def evaluate(node: n.Rel, cat: Catalogue) -> Bag:
             return evaluate(node.new, cat) + -evaluate(node.old, cat)
         case n.Join():
             return _join(node, cat)
+        case Waiting():
+            inside = [lookup.waiting for lookup, _ in node.path.lookups]
+            return evaluate(unsettled(node, node.rows, node.path.scan, inside), cat)
         case MultiJoin():
             return evaluate(node.tree(), cat)
         case n.SemiJoin():

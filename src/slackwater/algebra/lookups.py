@@ -1,0 +1,192 @@
+"""Joins that look up a key: each row of one side names at most one row of the other.
+
+`lineitem ⋈ orders ON l_orderkey = o_orderkey` is one, where `o_orderkey` is the key of `orders`. As long as nothing is
+deleted from `orders`, an order that arrives can only match lines that came before it. A line whose order is there is
+*settled*: no later order will match it. What waits for a match is all that an arriving order has to meet.
+
+The side that is looked up may be filtered, and may look up others in turn. A key of it is settled if its row is in the
+table, passes no matter what filter, and waits for nothing itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from slackwater.algebra.expressions import Expr, call, col, conjunction
+from slackwater.algebra.joins import ANTI, MatchJoin, Support
+from slackwater.algebra.nodes import (
+    Filter,
+    Item,
+    Join,
+    Linearity,
+    Project,
+    Rel,
+    Scan,
+    Schema,
+    plain_bag,
+    require,
+    union,
+)  # fmt: skip
+
+LEFT, RIGHT = "left", "right"
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPair:
+    """An expression over the rows that wait, and the column of the side that is looked up which it must equal."""
+
+    asks: Expr
+    column: str
+
+
+@dataclass(frozen=True, slots=True)
+class LookupJoin(Join):
+    """An inner join in which the columns of `pairs` are the key of a table on the side that is looked up."""
+
+    keyed: str = RIGHT
+    pairs: tuple[KeyPair, ...] = ()
+
+    def __post_init__(self) -> None:
+        """The pairs lead to the key of a table; the condition implies them."""
+        require(self.keyed in (LEFT, RIGHT), "I13", f"no such side: {self.keyed}")
+        require(bool(self.pairs), "I13", "a lookup needs a key")
+        for pair in self.pairs:
+            require(pair.asks.inputs <= set(self.rows.names), "I13", f"{pair.asks.text} is not of the side that asks")
+        require(key_path(self.looked_up, tuple(p.column for p in self.pairs)) is not None, "I13", "no path to a key")
+        Join.__post_init__(self)
+
+    @property
+    def rows(self) -> Rel:
+        """The side that names keys."""
+        return self.left if self.keyed == RIGHT else self.right
+
+    @property
+    def looked_up(self) -> Rel:
+        """The side whose keys are named."""
+        return self.right if self.keyed == RIGHT else self.left
+
+    @property
+    def side_states(self) -> tuple[Rel, ...]:
+        """The rows that wait."""
+        return (self.waiting,)
+
+    @property
+    def waiting(self) -> Waiting:
+        """The rows whose match may still come."""
+        return Waiting(self.rows, self.looked_up, self.pairs)
+
+    def plain(self, left: Rel, right: Rel, broadcast: str = "") -> Join:
+        """The join as any other."""
+        return Join(left, right, self.condition, broadcast)
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting(Rel):
+    """The rows of a lookup's one side that a row which is inserted on the other side may still match."""
+
+    rows: Rel
+    looked_up: Rel
+    pairs: tuple[KeyPair, ...]
+    linearity: ClassVar[Linearity] = Linearity.KEYED
+    child_names: ClassVar[tuple[str, ...]] = ("rows", "looked_up")
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the rows."""
+        return self.rows.schema
+
+    @property
+    def path(self) -> KeyPath:
+        """How the named keys lead to a table."""
+        found = key_path(self.looked_up, tuple(p.column for p in self.pairs))
+        require(found is not None, "I13", "no path to a key")
+        assert found is not None  # noqa: S101 - required
+        return found
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The tables that a match can come from."""
+        return frozenset(x.table for x in self.looked_up.walk() if isinstance(x, Scan))
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPath:
+    """From columns of a relation down to the table whose rows they tell apart.
+
+    Attributes:
+        scan: the table.
+        columns: the columns there, in the order asked for.
+        lookups: the lookups that its rows go through on the way up, and what the columns are called in their rows.
+    """
+
+    scan: Scan
+    columns: tuple[str, ...]
+    lookups: tuple[tuple[LookupJoin, tuple[str, ...]], ...] = ()
+
+    @property
+    def positions(self) -> tuple[int, ...]:
+        """Where the table has the columns."""
+        at = {f.name: p for f, p in zip(self.scan.fields, self.scan.positions, strict=True)}
+        return tuple(at[name] for name in self.columns)
+
+
+def key_path(rel: Rel, columns: tuple[str, ...]) -> KeyPath | None:
+    """Follow columns down to a table: through filters, renamings, and the rows of lookups.
+
+    Every row of the relation then comes from one row of that table, and no two from the same.
+    """
+    lookups: list[tuple[LookupJoin, tuple[str, ...]]] = []
+    while not isinstance(rel, Scan):
+        if isinstance(rel, Project):
+            named = {i.name: i.expr.column for i in rel.items}
+            below = tuple(named.get(name) for name in columns)
+            if not all(below):
+                return None
+            columns, rel = tuple(str(name) for name in below), rel.child
+        elif isinstance(rel, Filter):
+            rel = rel.child
+        elif isinstance(rel, LookupJoin):
+            if not set(columns) <= set(rel.rows.names):
+                return None
+            lookups.append((rel, columns))
+            rel = rel.rows
+        else:
+            return None
+    return KeyPath(rel, columns, tuple(lookups)) if set(columns) <= set(rel.names) else None
+
+
+def unsettled(node: Waiting, rows: Rel, table: Scan, waiting: Sequence[Rel], *, broadcast: bool = False) -> Rel:
+    """The rows whose key is not settled, as a plain bag.
+
+    Args:
+        node: whose rows they are.
+        rows: the rows, with weights or without; what has been settled before may be missing or wrong.
+        table: the table that the keys are looked up in, at the version meant.
+        waiting: what waits, at that version, in each of the lookups of the path.
+        broadcast: the keys are few enough to be sent to every task.
+    """
+    path = node.path
+    names = tuple(f"sw@k{i}" for i in range(len(path.columns)))
+    types = {f.name: f.dtype for f in path.scan.fields}
+    settled: Rel = Project(table, tuple(Item(n, col(c, types[c])) for n, c in zip(names, path.columns, strict=True)))
+    held = []
+    for rel, (lookup, columns) in zip(waiting, path.lookups, strict=True):
+        dtypes = {f.name: f.dtype for f in lookup.rows.schema}
+        items = (Item(f"sw@w{i}", col(c, dtypes[c])) for i, c in enumerate(columns))
+        held.append(Project(rel, tuple(items)))
+    if held:
+        same = (
+            call("=", col(n, types[c]), col(f"sw@w{i}", types[c]), dtype="boolean")
+            for i, (n, c) in enumerate(zip(names, path.columns, strict=True))
+        )
+        settled = MatchJoin(settled, Support(union(*held)), conjunction(tuple(same)), ANTI, "", broadcast)
+    asked = [p.asks for p in node.pairs]
+    there = conjunction(tuple(call("is_not_null", e, dtype="boolean") for e in asked))
+    matched = conjunction(
+        tuple(
+            call("=", e, col(n, types[c]), dtype="boolean") for e, n, c in zip(asked, names, path.columns, strict=True)
+        )
+    )
+    return plain_bag(MatchJoin(Filter(rows, there), settled, matched, ANTI, "", broadcast))

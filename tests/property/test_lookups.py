@@ -1,0 +1,166 @@
+"""Joins that look up a key, against the interpreter: whatever waits, comes and goes, the result is the query's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from slackwater.algebra import nodes as n
+from slackwater.algebra.aggregates import AggCall
+from slackwater.algebra.expressions import call, col, lit
+from slackwater.algebra.interpreter import Bag
+from slackwater.algebra.lookups import LookupJoin, Waiting
+from slackwater.algebra.printer import node_key, tree_text
+from slackwater.algebra.serialize import from_json, to_json
+from slackwater.planning.lookups import with_lookups
+from tests.property.plans import TABLES, VALUES
+from tests.property.refresher import Refresher
+
+KEYS: dict[str, tuple[int, ...]] = {"r": (), "s": (0,), "t": (0, 1)}
+"""`r` names rows of `s` and `t`; `s` names rows of `t` by its own columns."""
+
+
+@st.composite
+def keyed_histories(draw: st.DrawFn, steps: int, deletes: bool = True) -> list[dict[str, Bag]]:
+    """Changes under which no two rows of a table have the same key, and no key is NULL."""
+    now: dict[str, list[tuple[Any, ...]]] = {t: [] for t in TABLES}
+    out = []
+    for _ in range(steps):
+        changes = {}
+        for table, have in now.items():
+            some = deletes and draw(st.integers(0, 2)) == 0
+            doomed = draw(st.lists(st.sampled_from(range(len(have))), unique=True, max_size=2)) if some and have else []
+            left = [r for i, r in enumerate(have) if i not in doomed]
+            fresh = []
+            for row in draw(st.lists(st.tuples(*(VALUES[t] for t in TABLES[table])), max_size=4)):
+                key = tuple(row[p] for p in KEYS[table])
+                taken = {tuple(r[p] for p in KEYS[table]) for r in (*left, *fresh)}
+                if not key or (None not in key and key not in taken):
+                    fresh.append(row)
+            bag = Bag([(have[i], -1) for i in doomed] + [(r, 1) for r in fresh])
+            if bag.items():
+                changes[table] = bag
+            now[table] = left + fresh
+        out.append(changes)
+    return out
+
+
+def scan(table: str, prefix: str) -> n.Rel:
+    fields = tuple(n.Field(f"{prefix}{i}", t) for i, t in enumerate(TABLES[table]))
+    return n.Scan(table, fields, tuple(range(len(fields))))
+
+
+def equal(a: str, b: str) -> n.Expr:
+    return call("=", col(a, "int"), col(b, "int"), dtype="boolean")
+
+
+@st.composite
+def lookups(draw: st.DrawFn) -> n.Rel:
+    """One to three lookups, one after another or one behind another, filtered, renamed, and from either side."""
+
+    def part(table: str, prefix: str) -> n.Rel:
+        rel = scan(table, prefix)
+        if draw(st.booleans()):
+            bound = call("<", col(f"{prefix}0", "int"), lit(draw(st.integers(0, 2)), dtype="int"), dtype="boolean")
+            kept = draw(st.sampled_from([bound, call("not", bound, dtype="boolean")]))
+            rel = n.Filter(rel, kept)
+        return n.Project(rel, n.pass_through(rel.schema)) if draw(st.booleans()) else rel
+
+    def join(left: n.Rel, right: n.Rel, *terms: n.Expr) -> n.Rel:
+        condition = terms[0]
+        for term in terms[1:]:
+            condition = call("and", condition, term, dtype="boolean")
+        if draw(st.integers(0, 3)) == 0:
+            odd = call(
+                "not", call("=", col(left.names[0], "int"), lit(1, dtype="int"), dtype="boolean"), dtype="boolean"
+            )
+            condition = call("and", condition, odd, dtype="boolean")
+        return n.Join(left, right, condition) if draw(st.booleans()) else n.Join(right, left, condition)
+
+    shape = draw(st.sampled_from(["one", "two keys", "behind", "both", "chain", "twice"]))
+    r, s, t = part("r", "r"), part("s", "s"), part("t", "t")
+    if shape == "one":
+        plan = join(r, s, equal("r0", "s0"))
+    elif shape == "two keys":
+        plan = join(r, t, equal("r0", "t0"), equal("r1", "t1"))
+    elif shape == "behind":
+        behind = join(t, s, equal("t1", "s0"))
+        plan = join(r, behind, equal("r0", "t0"), equal("r1", "t1"))
+    elif shape == "both":
+        plan = join(join(r, s, equal("r0", "s0")), t, equal("r0", "t0"), equal("r1", "t1"))
+    elif shape == "twice":
+        other = part("s", "z")
+        plan = join(join(r, s, equal("r0", "s0")), other, equal("r1", "z0"))
+    else:
+        inner = join(t, s, equal("t0", "s0"))
+        outer = join(inner, part("s", "z"), equal("t1", "z0"))
+        plan = join(r, outer, equal("r1", "t0"), equal("r0", "t1"))
+    if draw(st.booleans()):
+        key, value = col(draw(st.sampled_from(["r0", "r1"])), "int"), col("r1", "int")
+        agg = draw(st.sampled_from(["sum", "max", "count"]))
+        return n.Aggregate(plan, (n.Item("k", key),), (AggCall("v", agg, (value,), "int"),))
+    return plan
+
+
+def marked(plan: n.Rel) -> n.Rel:
+    return with_lookups(plan, lambda table: KEYS[table], lambda _: 1.0)
+
+
+@settings(max_examples=500, deadline=None)
+@given(plan=lookups(), history=keyed_histories(5), data=st.data())
+def test_any_states_kept_lost_or_settled(plan: n.Rel, history: list[dict[str, Bag]], data: st.DataObject) -> None:
+    engine = Refresher(marked(plan))
+    assert any(isinstance(x, LookupJoin) for x in engine.plan.walk())
+    assert from_json(to_json(engine.plan)) == engine.plan
+    keys = sorted(engine.nodes)
+    for at, changes in enumerate(history):
+        wanted = frozenset(data.draw(st.lists(st.sampled_from(keys), unique=True)))
+        lost = frozenset(data.draw(st.lists(st.sampled_from(keys), max_size=1))) if at else frozenset()
+        engine.refresh(changes, wanted, lost, compare=data.draw(st.booleans()), settle=data.draw(st.booleans()))
+        assert engine.result == engine.reference(), tree_text(engine.plan)
+        assert set(engine.states) == wanted or not at
+        engine.check_states()
+        if data.draw(st.booleans()):
+            engine.compact()
+
+
+@settings(max_examples=300, deadline=None)
+@given(plan=lookups(), history=keyed_histories(6, deletes=False), data=st.data())
+def test_what_waits_is_kept_from_the_start(plan: n.Rel, history: list[dict[str, Bag]], data: st.DataObject) -> None:
+    engine = Refresher(marked(plan))
+    waiting = {key for key, x in engine.nodes.items() if isinstance(x, Waiting)}
+    aggregates = {node_key(x) for x in engine.plan.walk() if isinstance(x, n.Aggregate)}
+    for changes in history:
+        engine.refresh(changes, frozenset(waiting | aggregates), settle=data.draw(st.booleans()))
+        assert engine.result == engine.reference(), tree_text(engine.plan)
+        assert set(engine.states) == waiting | aggregates
+        engine.check_states()
+
+
+@settings(max_examples=200, deadline=None)
+@given(plan=lookups(), history=keyed_histories(4, deletes=False))
+def test_old_rows_are_not_read_again(plan: n.Rel, history: list[dict[str, Bag]]) -> None:
+    """With what waits kept, a refresh without deletes reads no table at its old version."""
+    engine = Refresher(marked(plan))
+    wanted = frozenset(k for k, x in engine.nodes.items() if isinstance(x, Waiting | n.Aggregate))
+    engine.refresh(history[0], wanted)
+    for changes in history[1:]:
+        changed = {t: b for t, b in changes.items() if b.items()}
+        program = engine._compiled("incremental", changed, wanted, compare=False, settle=False)
+        largest = {x.table for x in marked(plan).walk() if isinstance(x, n.Scan)} & {"r"}
+        assert not {(t, at) for t, at in program.scans if at == "old" and t in largest and t in changed}
+        assert ("r", "new") not in program.scans
+        engine.refresh(changes, wanted)
+    assert engine.result == engine.reference()
+
+
+def test_sides_without_a_key_are_not_looked_up() -> None:
+    r, s = scan("r", "r"), scan("s", "s")
+    by_other = n.Join(r, s, call("=", col("r2", "string"), col("s2", "string"), dtype="boolean"))
+    assert not any(isinstance(x, LookupJoin) for x in marked(by_other).walk())
+    half = n.Join(r, scan("t", "t"), equal("r0", "t0"))
+    assert not any(isinstance(x, LookupJoin) for x in marked(half).walk())
+    many = n.Join(s, n.Join(r, scan("t", "t"), equal("r0", "t0")), equal("s0", "t1"))
+    assert [x.keyed for x in marked(many).walk() if isinstance(x, LookupJoin)] == ["left"]
