@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from slackwater.algebra.lookups import LookupJoin
 from slackwater.algebra.printer import describe
+from slackwater.delta.rules import repeatable
 from slackwater.planning.cardinality import row_bytes
 from slackwater.planning.costing import DELTA, NEW, OLD, Pricing, asked, join_ways, meet
 from slackwater.planning.memo import Demand, Group, Keeping, Way
@@ -33,6 +34,8 @@ def _keeping(pricing: Pricing, node: LookupJoin, plain: Group) -> Keeping | None
     """What waits as a state; where deletes are expected on the side that is looked up it would not last."""
     waiting, cards, r = node.waiting, pricing.cards, pricing.rates
     if pricing.allowed is not None and plain.key not in pricing.allowed:
+        return None
+    if not all(map(repeatable, node.walk())):
         return None
     if any(cards.expected[t].deletes for t in waiting.tables if t in cards.expected):
         return None

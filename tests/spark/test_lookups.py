@@ -1,0 +1,195 @@
+"""Joins that look up a key, on Spark: rows that come before their match wait for it, and nothing else is read again."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import slackwater as sw
+from slackwater.algebra.lookups import LookupJoin, Waiting
+from slackwater.execution import compaction
+from slackwater.planning import plain_rules
+
+pytestmark = pytest.mark.spark
+
+QUERY = """SELECT c.region, count(*) AS n, sum(l.price) AS total FROM lines l
+    JOIN orders o ON l.oid = o.oid JOIN customers c ON o.cid = c.cid
+    WHERE o.open AND c.region <> 'north' GROUP BY c.region"""
+
+
+@pytest.fixture(autouse=True)
+def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plain_rules, "MANY", 0)
+
+
+@pytest.fixture
+def sales(tmp_path: Path, spark: SparkSession) -> Iterator[sw.Engine]:
+    with sw.Engine(tmp_path / "wh", spark=spark) as engine:
+        fill(engine)
+        yield engine
+
+
+def fill(engine: sw.Engine) -> None:
+    lines = engine.create_table("lines", "oid INT, price INT")
+    orders = engine.create_table("orders", "oid INT, cid INT, open BOOLEAN", key=["oid"])
+    customers = engine.create_table("customers", "cid INT, region STRING", key=["cid"])
+    lines.insert([(n % 70, n % 11) for n in range(300)])  # ten orders are not there yet
+    orders.insert([(n, n % 22, n % 3 > 0) for n in range(60)])  # nor are two customers
+    customers.insert([(n, ("north", "south", "east")[n % 3]) for n in range(20)])
+
+
+def waiting(view: sw.View) -> dict[str, Waiting]:
+    found = {key: view.state_node(key) for key in view.states}
+    return {key: node for key, node in found.items() if isinstance(node, Waiting)}
+
+
+def held(view: sw.View) -> int:
+    return sum(view.states[key].scan(view.engine.spark).count() for key in waiting(view))
+
+
+def test_what_comes_late_finds_what_waits_for_it(sales: sw.Engine) -> None:
+    view = sales.create_view("totals", QUERY)
+    assert sum(isinstance(x, LookupJoin) for x in view.plan.walk()) == 2
+    assert len(waiting(view)) == 2
+    assert 0 < held(view) < 100, "most lines have their order"
+    assert "Waiting `oid" in str(view.explain())
+    for turn in range(3):
+        sales.table("lines").insert([(60 + turn, 5), (turn, 7), (80, 1), (None, 3)])
+        sales.table("orders").insert([(60 + turn, 20, True), (80 + turn, 1, False)])
+        sales.table("customers").insert([(20 + turn, "west")])
+        report = view.refresh()
+        assert report.mode == "incremental", report.reason
+        assert view.last_program is not None
+        assert not {at for table, at in view.last_program.scans if table == "lines"} & {"old", "new"}
+        assert view.verify()
+    sales.table("customers").insert([(40, "west")])  # only the side that is looked up
+    assert view.refresh().mode == "incremental"
+    assert len(waiting(view)) == 2
+    assert view.verify()
+
+
+def test_deletes_where_matches_come_from_start_anew(sales: sw.Engine) -> None:
+    view = sales.create_view("totals", QUERY)
+    sales.table("orders").delete_keys([(0,), (3,)])  # both are closed: the result does not change
+    report = view.refresh()
+    assert report.mode == "incremental", report.reason
+    assert view.verify()
+    sales.table("orders").insert([(0, 1, True), (3, 1, True)])
+    report = view.refresh()
+    assert report.rows_inserted > 0
+    assert view.verify()
+    for turn in range(3):
+        sales.table("customers").upsert([(turn, "north" if turn % 2 else "south")])
+        sales.table("lines").delete([(turn + 1, turn + 1)])
+        sales.table("lines").insert([(60 + turn, 9)])
+        view.refresh()
+        assert view.verify()
+        sales.table("orders").insert([(60 + turn, 4, True)])
+        view.refresh()
+        assert view.verify()
+
+
+def test_what_waits_is_saved_and_found_again(tmp_path: Path, spark: SparkSession) -> None:
+    with sw.Engine(tmp_path / "wh", spark=spark) as engine:
+        fill(engine)
+        engine.create_view("totals", QUERY)
+    with sw.Engine(tmp_path / "wh", spark=spark) as engine:
+        view = engine.view("totals")
+        engine.table("orders").insert([(65, 4, True)])
+        report = view.refresh()
+        assert report.mode == "incremental", report.reason
+        assert len(waiting(view)) == 2
+        assert view.verify()
+
+
+def test_what_has_piled_up_is_settled(sales: sw.Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compaction, "LOOSE", -(10**9))
+    view = sales.create_view("totals", QUERY)
+    before, most, least = held(view), 0, 10**9
+    for turn in range(compaction.STATE_SEGMENTS + 4):
+        sales.table("lines").insert([(n, 1) for n in range(0, 70, 7)])
+        sales.table("lines").delete([(turn, turn % 11)])
+        assert view.refresh().mode == "incremental"
+        now = held(view)
+        most = max(most, now)
+        least = now if turn > compaction.STATE_SEGMENTS else least
+    assert not view.grown
+    assert most > before + 50
+    assert least < most - 50, "lines whose order is there do not wait any more"
+    assert view.verify()
+    sales.table("orders").insert([(63, 4, True), (69, 4, True)])
+    view.refresh()
+    assert view.verify()
+
+
+def test_expected_deletes_keep_the_rows_themselves(sales: sw.Engine) -> None:
+    view = sales.create_view("totals", QUERY)
+    coming = {t: sw.TableForecast(t, 10, 0, 20, deletes=0.5) for t in view.tables}
+    kept = view.what_if(forecast=sw.Forecast(tuple(coming.values()), "fixed", 0.0, 60.0)).choices
+    assert not [c for c in kept if c.keep and c.label.startswith("Waiting")]
+    assert [c for c in view.choices if c.keep and c.label.startswith("Waiting")]
+
+
+def test_other_strategies_have_plans_of_their_own(sales: sw.Engine) -> None:
+    sales.create_view("totals", QUERY)
+    view = sales.create_view("totals", QUERY, strategy="incremental", replace=True)
+    sales.table("orders").insert([(65, 4, True)])
+    assert "another strategy" in view.refresh().reason
+    assert not any(isinstance(x, LookupJoin) for x in view.plan.walk())
+    assert view.verify()
+
+
+QUERIES = {
+    "chain": QUERY,
+    "rows": """SELECT l.oid, l.price, c.region FROM lines l JOIN orders o ON l.oid = o.oid
+        JOIN customers c ON c.cid = o.cid AND l.price <> c.cid""",
+    "twice": """SELECT a.region AS one, b.region AS two, count(*) AS n FROM orders o JOIN customers a ON o.cid = a.cid
+        JOIN customers b ON o.oid = b.cid GROUP BY a.region, b.region""",
+    "top": """SELECT o.oid, max(l.price) AS most FROM lines l JOIN orders o ON l.oid = o.oid WHERE o.open
+        GROUP BY o.oid ORDER BY most DESC LIMIT 5""",
+    "outer": """SELECT c.cid, c.region, s.n FROM customers c LEFT JOIN
+        (SELECT o.cid, count(*) AS n FROM lines l JOIN orders o ON l.oid = o.oid GROUP BY o.cid) s ON s.cid = c.cid""",
+    "self": "SELECT o.oid, p.oid AS other FROM orders o JOIN orders p ON o.cid = p.oid WHERE p.open",
+}
+
+
+def change(engine: sw.Engine, rng: random.Random, deletes: bool) -> None:
+    """Rows come and go in some of the tables; parents often later than what names them."""
+    for name, width in (("orders", 70), ("customers", 30)):
+        present = {row[0] for row in engine.table(name).snapshot().collect()}
+        absent = [k for k in range(width) if k not in present]
+        fresh = rng.sample(absent, min(len(absent), rng.randint(0, 4)))
+        changed = rng.sample(sorted(present), rng.randint(0, 2)) if deletes and present else []
+        made = [
+            (k, rng.randrange(30), rng.random() < 0.6) if name == "orders" else (k, rng.choice(["north", "west"]))
+            for k in (*fresh, *changed)
+        ]
+        if made and rng.random() < 0.7:
+            engine.table(name).upsert(made)
+        gone = rng.sample(sorted(present - set(changed)), 1) if deletes and len(present) > 3 else []
+        if gone and rng.random() < 0.4:
+            engine.table(name).delete_keys([(k,) for k in gone])
+    lines = [tuple(row) for row in engine.table("lines").snapshot().collect()]
+    if rng.random() < 0.8:
+        engine.table("lines").insert([(rng.choice([None, *range(75)]), rng.randrange(9)) for _ in range(5)])
+    if lines and rng.random() < 0.5:
+        engine.table("lines").delete(rng.sample(lines, 2))
+
+
+@pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=pytest.mark.slow) for n in range(2, 12))])
+def test_random_changes(sales: sw.Engine, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """All kinds of queries, both strategies that look up keys, phases with deletes and phases without."""
+    rng = random.Random(seed)
+    monkeypatch.setattr(compaction, "LOOSE", rng.choice([-(10**9), 0]))
+    monkeypatch.setattr(compaction, "STATE_SEGMENTS", rng.choice([2, 12]))
+    chosen = rng.sample(sorted(QUERIES), 3)
+    views = [sales.create_view(name, QUERIES[name], strategy=rng.choice(["auto", "planned"])) for name in chosen]
+    for turn in range(8):
+        change(sales, rng, deletes=turn % 4 == 3 or rng.random() < 0.2)
+        for view in views:
+            report = view.refresh()
+            assert view.verify(), f"seed {seed}, turn {turn}, {view.name}: {report.reason}"
