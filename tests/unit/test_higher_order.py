@@ -12,7 +12,7 @@ from slackwater.algebra.printer import node_key
 from slackwater.algebra.relation import IllegalNode
 from slackwater.delta.environment import Change
 from slackwater.errors import ViewError
-from slackwater.execution.higher_order import with_views
+from slackwater.execution.plan_shape import with_views
 from slackwater.execution.program import INCREMENTAL, INITIAL, compile_program
 from slackwater.execution.state_planning import Facts, plan_next, price_now
 from slackwater.planning.cardinality import Expected

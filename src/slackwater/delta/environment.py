@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -47,6 +47,14 @@ class Step:
     rel: Rel
     purpose: Purpose
     key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Asks:
+    """What the rules of one family ask of other nodes: a change, and a full output at a version."""
+
+    change: Callable[[Rel], Rel | None]
+    full: Callable[[Rel, str], Rel]
 
 
 @dataclass(slots=True)

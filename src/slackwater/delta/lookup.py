@@ -19,24 +19,13 @@ Counter-examples to less:
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 from slackwater.algebra.lookups import RIGHT, LookupJoin, Waiting, unsettled
 from slackwater.algebra.nodes import Input, Rel, Scan, union
 from slackwater.algebra.printer import node_key
-from slackwater.delta.environment import Environment, Purpose
+from slackwater.delta.environment import Asks, Environment, Purpose
 
 BROADCAST_KEYS = 3_000_000
 """The keys of a table of so many rows are sent to every task when what waits is looked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Asks:
-    """What the rules ask of other nodes: a change, and a full output at a version."""
-
-    change: Callable[[Rel], Rel | None]
-    full: Callable[[Rel, str], Rel]
 
 
 def lookup_delta(node: LookupJoin, env: Environment, asks: Asks) -> Rel | None:

@@ -13,29 +13,21 @@ row of the result would be counted n times; with the old version, never.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 from slackwater.algebra.expressions import call, col, lit
 from slackwater.algebra.multi_join import MultiJoin, Places
 from slackwater.algebra.nodes import Filter, Item, Project, Rel, pass_through, union
 from slackwater.algebra.printer import node_key
-from slackwater.delta.environment import Environment, Purpose
+from slackwater.delta.environment import Asks, Environment, Purpose
 
 TURN = "sw@turn"
 """The column that says which input's change a row came with."""
 
 
-@dataclass(frozen=True, slots=True)
-class Asks:
-    """What the rule asks of other nodes: a change as a step that may be read again, and a full output at a version."""
-
-    change: Callable[[Rel], Rel | None]
-    full: Callable[[Rel, str], Rel]
-
-
 def multi_join_delta(node: MultiJoin, env: Environment, asks: Asks) -> Rel | None:
-    """The change of a join of many; the changes of the parts that are kept are made first, the smaller ones before."""
+    """The change of a join of many, from changes that are steps and may be read again.
+
+    The changes of the parts that are kept are made first, the smaller ones before.
+    """
     for view in node.views:
         if node_key(view) in env.states and node_key(view) in env.wanted:
             asks.change(view)

@@ -24,13 +24,12 @@ from slackwater.algebra.printer import node_key
 from slackwater.algebra.scalars import ScalarFilter
 from slackwater.algebra.windows import Window
 from slackwater.delta import aggregate as agg
-from slackwater.delta.environment import Environment, Purpose
+from slackwater.delta.environment import Asks, Environment, Purpose
 from slackwater.delta.join import join_delta
 from slackwater.delta.linear import linear_delta
-from slackwater.delta.lookup import Asks as LookupAsks
 from slackwater.delta.lookup import keep_waiting, lookup_delta
 from slackwater.delta.matching import Sides, keyed_join_delta
-from slackwater.delta.multi_join import Asks, multi_join_delta
+from slackwater.delta.multi_join import multi_join_delta
 from slackwater.delta.scalar import scalar_filter_delta
 from slackwater.delta.window import WHOLE, window_delta
 
@@ -128,9 +127,9 @@ def _join(node: Join, env: Environment) -> Rel | None:
     )  # fmt: skip
 
 
-def lookup_asks(env: Environment) -> LookupAsks:
+def lookup_asks(env: Environment) -> Asks:
     """What the rules for lookups ask of all the others."""
-    return LookupAsks(lambda x: delta(x, env), lambda x, at: full(x, env, at))
+    return Asks(lambda x: delta(x, env), lambda x, at: full(x, env, at))
 
 
 def _keyed_join(node: KeyedJoin, env: Environment) -> Rel | None:

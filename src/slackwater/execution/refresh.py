@@ -23,9 +23,9 @@ from slackwater.capture.noise import quiet
 from slackwater.delta.aggregate import keeps_partials
 from slackwater.delta.environment import Change, Purpose
 from slackwater.errors import SlackwaterError, ViewError
-from slackwater.execution import higher_order as views
 from slackwater.execution.equal_states import equal_states
 from slackwater.execution.leaves import leaves
+from slackwater.execution.plan_shape import made_for_another_strategy, shaped
 from slackwater.execution.program import INCREMENTAL, INITIAL, RECOMPUTE, Program, compile_program
 from slackwater.execution.reports import Refresh
 from slackwater.execution.runner import Bindings, Outcome, run
@@ -45,7 +45,6 @@ from slackwater.planning.cardinality import Expected
 from slackwater.planning.choices import Choice
 from slackwater.planning.costing import AtHand
 from slackwater.planning.join_order import order_joins
-from slackwater.planning.lookups import with_lookups
 from slackwater.planning.strategies import StatePlan, seconds_text
 from slackwater.storage.files import is_disk_full
 from slackwater.storage.records import SegmentRecord
@@ -198,7 +197,7 @@ class Refresher:
             return RECOMPUTE, f"[{plan.code}] {plan.reason}"
         if self.view.strategy == "rebatch":
             return RECOMPUTE, "the strategy is rebatch"
-        if (other := views.made_for_another_strategy(self.view)) is not None:
+        if (other := made_for_another_strategy(self.view)) is not None:
             return RECOMPUTE, other
         self.prices = price_now(self.facts(), self.changes, frozenset(self.view.states))
         if self.prices.quick or self.view.strategy in BY_RULE:
@@ -294,11 +293,12 @@ class Refresher:
         def rows(node: Rel) -> float:
             return float(self._base_rows(node)) * shares.get(node_key(node), 1.0)
 
-        view.plan = order_joins(view.logical_plan, rows, lambda n: float(self._base_rows(n)), self._unique)
-        if view.strategy in views.WITH_LOOKUPS:
-            view.plan = with_lookups(view.plan, self._unique, lambda n: float(self._base_rows(n)))
-        if view.strategy == "higher_order":
-            view.plan = views.with_views(view.plan, {name for name, t in self.tables.items() if not t.complete})
+        def base_rows(node: Rel) -> float:
+            return float(self._base_rows(node))
+
+        changing = {name for name, table in self.tables.items() if not table.complete}
+        ordered = order_joins(view.logical_plan, rows, base_rows, self._unique)
+        view.plan = shaped(ordered, view.strategy, changing, self._unique, base_rows)
         return shares
 
     def _base_rows(self, node: Rel) -> int:

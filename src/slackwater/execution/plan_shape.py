@@ -1,4 +1,4 @@
-"""The strategy `higher_order` in a refresh: when a view's plan is of the shape that it needs, and when it cannot be."""
+"""The shape of a plan that a view's strategy works on, and when a plan was made for another strategy."""
 
 from __future__ import annotations
 
@@ -10,12 +10,21 @@ from slackwater.algebra.multi_join import MultiJoin
 from slackwater.algebra.nodes import Join, Rel
 from slackwater.errors import ViewError
 from slackwater.planning.higher_order import MOST_VIEWS, TooManyViews, higher_order
-
-WITH_LOOKUPS = ("auto", "planned")
-"""Strategies that keep what waits in joins; the others are baselines, and keep what these keep."""
+from slackwater.planning.join_order import LeafRows, UniqueKeys
+from slackwater.planning.lookups import with_lookups
 
 if TYPE_CHECKING:
     from slackwater.view import View
+
+WITH_LOOKUPS = ("auto", "planned")
+"""Strategies that keep what waits in joins; the others are baselines, and keep what their names promise."""
+
+
+def shaped(plan: Rel, strategy: str, changing: Collection[str], unique: UniqueKeys, base_rows: LeafRows) -> Rel:
+    """The plan as a strategy needs it: with lookups marked, or with its joins side by side."""
+    if strategy in WITH_LOOKUPS:
+        return with_lookups(plan, unique, base_rows)
+    return with_views(plan, changing) if strategy == "higher_order" else plan
 
 
 def with_views(plan: Rel, changing: Collection[str]) -> Rel:
@@ -32,9 +41,8 @@ def with_views(plan: Rel, changing: Collection[str]) -> Rel:
 
 def made_for_another_strategy(view: View) -> str | None:
     """Why the plan must be made anew: the strategy was changed since it was made."""
-    marked = any(isinstance(x, LookupJoin) for x in view.plan.walk())
-    if marked and view.strategy not in WITH_LOOKUPS:
-        return "the plan was made for another strategy"
+    nodes = list(view.plan.walk())
+    marked = any(isinstance(x, LookupJoin) for x in nodes) and view.strategy not in WITH_LOOKUPS
     wants = view.strategy == "higher_order" and any(isinstance(x, Join) for x in view.logical_plan.walk())
-    has = any(isinstance(x, MultiJoin) for x in view.plan.walk())
-    return "the plan was made for another strategy" if wants != has else None
+    has = any(isinstance(x, MultiJoin) for x in nodes)
+    return "the plan was made for another strategy" if marked or wants != has else None

@@ -1,0 +1,77 @@
+"""The prices of joins that look up a key: what waits is one more state to choose, and the choice stays exact."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import combinations
+
+import pytest
+
+from slackwater.algebra.lookups import LookupJoin
+from slackwater.algebra.nodes import Rel
+from slackwater.algebra.printer import node_key
+from slackwater.planning.cardinality import Cardinalities, Expected
+from slackwater.planning.costing import AtHand, Pricing
+from slackwater.planning.lookups import with_lookups
+from slackwater.planning.state_choice import Root, choose
+from slackwater.planning.strategies import STRATEGIES, plan_states
+from tests.unit.test_costing import CHEAP_WRITES, ROWS, SHARES, TOP, unique
+
+MARKED = with_lookups(TOP, unique, lambda _: 1.0)
+ALL = {"lineitem": Expected(60_000), "orders": Expected(15_000), "customer": Expected(1_500)}
+
+
+def memo(plan: Rel, expected: Mapping[str, Expected], at_hand: AtHand | None = None) -> Root:
+    cards = Cardinalities(ROWS, expected, {}, SHARES, unique)
+    return Pricing(cards, CHEAP_WRITES, at_hand or AtHand()).root(plan, by_delta=True)
+
+
+def waiting(plan: Rel) -> set[str]:
+    return {node_key(x.waiting) for x in plan.walk() if isinstance(x, LookupJoin)}
+
+
+def test_what_waits_takes_the_place_of_all_rows() -> None:
+    """Once what it costs to find out is spread over many refreshes."""
+    long = AtHand(serves=1000.0)
+    found = choose(memo(MARKED, ALL, long), 1e12)
+    assert waiting(MARKED) <= set(found.decisions)
+    assert not set(found.decisions) & {node_key(x.rows) for x in MARKED.walk() if isinstance(x, LookupJoin)}
+    assert found.seconds < choose(memo(TOP, ALL, long), 1e12).seconds
+
+
+def test_it_is_of_no_use_where_nothing_comes_or_deletes_are_expected() -> None:
+    assert not waiting(MARKED) & set(choose(memo(MARKED, {"lineitem": Expected(60_000)}), 1e12).decisions)
+    deletes = {t: Expected(e.rows, 0.1) for t, e in ALL.items()}
+    assert not waiting(MARKED) & set(choose(memo(MARKED, deletes), 1e12).decisions)
+
+
+@pytest.mark.parametrize("budget", [0, 10**6, 10**7, 5 * 10**7, 2 * 10**8, 10**12])
+@pytest.mark.parametrize("tables", [("lineitem",), ("customer",), ("orders", "customer"), tuple(ALL)])
+def test_no_choice_is_cheaper(budget: int, tables: tuple[str, ...]) -> None:
+    root = memo(MARKED, {t: ALL[t] for t in tables})
+    sizes = {g.key: g.keepings[0].size for g in root.group.walk() if g.keepings}
+    best = min(
+        root.price(frozenset(kept))
+        for n in range(len(sizes) + 1)
+        for kept in combinations(sizes, n)
+        if sum(sizes[k] for k in kept) <= budget
+    )
+    found = choose(root, budget)
+    assert found.seconds == pytest.approx(best)
+    assert root.price(frozenset(found.decisions)) == pytest.approx(best)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_every_strategy_prices_it(strategy: str) -> None:
+    plan = plan_states(memo(MARKED, ALL), strategy, 10**9)
+    assert plan.size <= 10**9
+    assert all(c.reason for c in plan.choices)
+
+
+def test_one_that_is_there_costs_nothing_to_build() -> None:
+    assert isinstance(MARKED, LookupJoin)
+    outer = node_key(MARKED.waiting)
+    there = memo(MARKED, ALL, AtHand(frozenset({outer}), everything=False))
+    built = {g.key: g.keepings[0].build for g in there.group.walk() if g.keepings}
+    assert built[outer] == 0.0
+    assert all(seconds > 0 for key, seconds in built.items() if key != outer)
