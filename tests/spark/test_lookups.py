@@ -126,6 +126,20 @@ def test_what_has_piled_up_is_settled(sales: sw.Engine, monkeypatch: pytest.Monk
     assert view.verify()
 
 
+def test_a_tight_budget_settles_sooner(sales: sw.Engine) -> None:
+    view = sales.create_view("totals", QUERY)
+    sales.budget = 4 * view.state_bytes()
+    sizes = []
+    for _ in range(5):
+        sales.table("lines").insert([(n % 60, 1) for n in range(100)])
+        assert view.refresh().mode == "incremental"
+        sizes.append(held(view))
+        assert view.state_bytes() <= sales.budget
+    assert len(waiting(view)) == 2
+    assert min(sizes[2:]) < max(sizes[:2]) - 80
+    assert view.verify()
+
+
 def test_expected_deletes_keep_the_rows_themselves(sales: sw.Engine) -> None:
     view = sales.create_view("totals", QUERY)
     coming = {t: sw.TableForecast(t, 10, 0, 20, deletes=0.5) for t in view.tables}

@@ -61,6 +61,9 @@ VIEW_SHARE = 0.01
 BY_RULE = ("auto", "incremental", "higher_order")
 """Strategies that choose between delta and recompute by plain rules, not by price."""
 
+TIGHT = 0.8
+"""From this share of the budget on, what waits in lookups is cut down as soon as it can be."""
+
 SERVES = 5.0
 """A state is expected to serve so many refreshes, unless the forecast says that the next one is the last."""
 
@@ -268,9 +271,16 @@ class Refresher:
         return self._commit(mode, program, outcome, choices, reason)
 
     def _to_settle(self) -> frozenset[str]:
-        """What waits and has grown enough: one state at a time, for it costs as much as many refreshes."""
-        grown = sorted(self.view.grown & set(self.at_hand))
-        return frozenset(grown[:1])
+        """What waits and has grown enough: one state at a time, for it costs as much as several refreshes.
+
+        Where the budget is nearly used up, whatever has been added to: memory that waits in vain would cost a state.
+        """
+        view = self.view
+        grown = view.grown & set(self.at_hand)
+        if not grown and view.state_bytes() > TIGHT * self._budget():
+            waiting = {node_key(x) for node in view.plan.walk() for x in node.side_states}
+            grown = {key for key in waiting & set(self.at_hand) if len(self.at_hand[key].segments) > 2}
+        return frozenset(sorted(grown, key=lambda key: -view.known_bytes().get(key, 0))[:1])
 
     def plan_first(self) -> frozenset[str]:
         """Plan a view that has no result yet; gives the nodes whose state it would keep."""
