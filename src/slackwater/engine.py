@@ -90,6 +90,8 @@ class Engine(Declaring):
         self.lease: WriterLease | None = None
         self._lock = threading.RLock()
         self._views: dict[int, View] = {}
+        self.segment_bytes: dict[int, int] = {}
+        """What Spark's storage said of the rows of states, by Spark's number for them."""
         self._rates: Rates | None = None
         self._scheduler = Scheduler(self)
         self._symbols = Symbols()

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import slackwater as sw
-from slackwater.execution import compaction, refresh
+from slackwater.execution import compaction, refresh, states
 from slackwater.execution.states import storage_memory
 from tests.spark.settling import rows, settle
 
@@ -110,6 +110,23 @@ def test_a_pending_delete_survives_the_merging_of_files(
         assert table.snapshot().count() == table.count() == 33
         settle(behind)
         assert ahead.verify()
+
+
+def test_bytes_are_those_that_spark_stores(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with sw.Engine(tmp_path / "wh", spark=spark, save_states=False) as engine:
+        orders, _ = _shop(engine)
+        view = engine.create_view("totals", JOINED, strategy="incremental")
+        for turn in range(3):
+            orders.upsert([(4 + turn, 1, Decimal(999), "open")])
+            report = view.refresh()
+            held = {i for state in view.states.values() for i in state.rdd_ids()}
+            infos = spark._sc._jsc.sc().getRDDStorageInfo()
+            told = {int(x.id()): int(x.memSize()) + int(x.diskSize()) for x in infos}
+            assert report.state_bytes == view.state_bytes() == sum(told[i] for i in held) > 0
+            assert set(engine.segment_bytes) <= held, "nothing is remembered of what was released"
+            monkeypatch.setattr(states, "ASKED_SINGLY", 0 if turn else 100)
 
 
 def test_a_budget_above_the_memory_counts_as_the_memory(

@@ -18,6 +18,7 @@ from slackwater.algebra.expressions import call, col, lit
 from slackwater.algebra.nodes import Aggregate, Field, Filter, Item, Join, Rel, Scan
 from slackwater.planning.cardinality import Cardinalities, Expected
 from slackwater.planning.costing import AtHand, Pricing
+from slackwater.planning.lookups import with_lookups
 from slackwater.planning.rates import Rates
 from slackwater.planning.strategies import plan_states
 
@@ -26,7 +27,10 @@ ROUNDS = 7
 
 
 def join_chain(tables: int, seed: int = 7) -> tuple[Rel, Cardinalities]:
-    """An aggregate over a join of so many filtered tables of random sizes, all of which will change."""
+    """An aggregate over a join of so many filtered tables of random sizes, all of which will change.
+
+    Each table is looked up by its key; from every second one rows will be deleted.
+    """
     chance = random.Random(seed)  # noqa: S311 - test data, not secrets
     plan: Rel | None = None
     for i in range(tables):
@@ -39,8 +43,9 @@ def join_chain(tables: int, seed: int = 7) -> tuple[Rel, Cardinalities]:
     total = AggCall("total", "sum", (col("b0", "bigint"),), "bigint")
     grouped = Aggregate(plan, (Item("g", col(f"b{tables - 1}", "bigint")),), (total,))
     rows = {f"t{i}": float(chance.randint(10_000, 6_000_000)) for i in range(tables)}
-    coming = {t: Expected(n * chance.uniform(0.0001, 0.05), 0.1) for t, n in rows.items()}
-    return grouped, Cardinalities(rows, coming, unique=lambda _: (0,))
+    coming = {t: Expected(n * chance.uniform(0.0001, 0.05), 0.1 * (i % 2)) for i, (t, n) in enumerate(rows.items())}
+    marked = with_lookups(grouped, lambda _: (0,), lambda _: 1.0)
+    return marked, Cardinalities(rows, coming, unique=lambda _: (0,))
 
 
 def command(output: str | Path | None = None, json_only: bool = False) -> dict[str, Any]:

@@ -54,7 +54,7 @@ def compact_states(view: View) -> None:
 
 
 def _merged(view: View, state: State, spark: SparkSession) -> State:
-    sizes = stored_bytes(view.engine.spark, state.rdd_ids())
+    sizes = stored_bytes(view.engine.spark, state.segments, view.engine.segment_bytes)
     first, *rest = state.segments
     grown = sum(sizes.get(s.rdd_id, 0) for s in rest)
     whole = grown > GROWN * sizes.get(first.rdd_id, 0)

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 def release_unused(engine: Engine, segments: Iterable[StateSegment]) -> None:
     """Give the memory of rows back that no view has a state in any more."""
     used = {i for view in engine.loaded_views() for state in view.states.values() for i in state.rdd_ids()}
-    release(s for s in segments if s.rdd_id not in used)
+    unused = [s for s in segments if s.rdd_id not in used]
+    release(unused)
+    for segment in unused:
+        engine.segment_bytes.pop(segment.rdd_id, None)
 
 
 def bytes_of_others(engine: Engine, own: View | None) -> int:

@@ -412,7 +412,7 @@ class Refresher:
         kept = outcome.states if mode == RECOMPUTE else {**self._untouched_states(), **carried, **outcome.states}
         wanted = frozenset(c.key for c in choices if c.keep)
         kept = {key: state for key, state in kept.items() if key in wanted}
-        stored = stored_bytes(engine.spark, {i for state in kept.values() for i in state.rdd_ids()})
+        stored = stored_bytes(engine.spark, [s for x in kept.values() for s in x.segments], engine.segment_bytes)
         sizes = _sizes(kept, stored)
         kept, choices = _fit(kept, sizes, choices, self._budget())
         rows_in = {t: c.inserted + c.deleted for t, c in self.changes.items()} or {
