@@ -112,10 +112,11 @@ def _invert(case: PlanCase, expected: Bag) -> None:
 
 def _strategies(case: PlanCase, expected: Bag) -> None:
     """What every strategy would keep within the budget."""
-    cards = Cardinalities(dict.fromkeys(TABLES, 1e5), {t: Expected(10.0, 0.5) for t in TABLES})
+    coming = {t: Expected(10.0, 0.5) for t in TABLES}
+    cards = Cardinalities(dict.fromkeys(TABLES, 1e5), coming)
     root = Pricing(cards, Rates(), AtHand()).root(case.plan, by_delta=has_delta(case.plan))
     for strategy in STRATEGIES:
-        plain = plain_choice(case.plan, TABLES, {}) if strategy == "auto" else None
+        plain = plain_choice(case.plan, coming, {}, lambda x: cards.of(x).full) if strategy == "auto" else None
         kept = plan_states(root, strategy, case.budget * 1e4, plain).kept & _everything(case)
         _same(run(case.plan, case.history, kept), expected, f"strategy {strategy}", case.plan)
 
