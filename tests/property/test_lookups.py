@@ -108,7 +108,7 @@ def marked(plan: n.Rel) -> n.Rel:
     return with_lookups(plan, lambda table: KEYS[table], lambda _: 1.0)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(plan=lookups(), history=keyed_histories(5), data=st.data())
 def test_any_states_kept_lost_or_settled(plan: n.Rel, history: list[dict[str, Bag]], data: st.DataObject) -> None:
     engine = Refresher(marked(plan))
@@ -126,7 +126,7 @@ def test_any_states_kept_lost_or_settled(plan: n.Rel, history: list[dict[str, Ba
             engine.compact()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(plan=lookups(), history=keyed_histories(6, deletes=False), data=st.data())
 def test_what_waits_is_kept_from_the_start(plan: n.Rel, history: list[dict[str, Bag]], data: st.DataObject) -> None:
     engine = Refresher(marked(plan))
