@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 import slackwater as sw
 from slackwater.algebra.lookups import LookupJoin, Waiting
+from slackwater.algebra.nodes import Join
 from slackwater.execution import compaction
 from slackwater.planning import plain_rules
 
@@ -91,6 +92,16 @@ def test_deletes_where_matches_come_from_start_anew(sales: sw.Engine) -> None:
         sales.table("orders").insert([(60 + turn, 4, True)])
         view.refresh()
         assert view.verify()
+
+
+def test_a_join_that_is_not_kept_is_not_made_again_for_a_delete(sales: sw.Engine) -> None:
+    view = sales.create_view("twice", QUERIES["twice"])
+    assert any(isinstance(x, Join) for node in waiting(view).values() for x in node.rows.walk())
+    sales.table("customers").upsert([(3, "elsewhere")])
+    report = view.refresh()
+    assert report.mode == "recompute"
+    assert "deleted from customers" in report.reason
+    assert view.verify()
 
 
 def test_what_waits_is_saved_and_found_again(tmp_path: Path, spark: SparkSession) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import math
 import re
-import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JJavaError
@@ -15,7 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from slackwater.algebra.lookups import LookupJoin
-from slackwater.algebra.nodes import Aggregate, Filter, Join, Opaque, Project, Rel, Scan
+from slackwater.algebra.nodes import Aggregate, Join, Opaque, Rel, Scan
 from slackwater.algebra.printer import describe, node_key
 from slackwater.algebra.serialize import to_json
 from slackwater.arrivals.outlook import Outlook, look_ahead
@@ -24,12 +23,13 @@ from slackwater.delta.aggregate import keeps_partials
 from slackwater.delta.environment import Change, Purpose
 from slackwater.errors import SlackwaterError, ViewError
 from slackwater.execution.equal_states import equal_states
+from slackwater.execution.fitting import fit, sizes_of
 from slackwater.execution.leaves import leaves
 from slackwater.execution.plan_shape import made_for_another_strategy, shaped
 from slackwater.execution.program import INCREMENTAL, INITIAL, RECOMPUTE, Program, compile_program
 from slackwater.execution.reports import Refresh
 from slackwater.execution.runner import Bindings, Outcome, run
-from slackwater.execution.sampling import kept_shares
+from slackwater.execution.sampling import filtered_scans, kept_shares
 from slackwater.execution.sharing import make_room
 from slackwater.execution.state_planning import (
     Facts,
@@ -41,6 +41,7 @@ from slackwater.execution.state_planning import (
     price_now,
 )
 from slackwater.execution.states import State, release, storage_memory, stored_bytes
+from slackwater.execution.timer import Timer
 from slackwater.planning.cardinality import Expected
 from slackwater.planning.choices import Choice
 from slackwater.planning.costing import AtHand
@@ -75,25 +76,6 @@ _RAISED = re.compile(r"^Traceback \(most recent call last\):\n(?:[ \t].*\n|\n)*(
 
 LARGE_DELTA = 0.5
 """Where the changed rows are more than this share of all rows, a recompute is cheaper."""
-
-
-@dataclass(slots=True)
-class Timer:
-    """Seconds by phase."""
-
-    started: float = field(default_factory=time.perf_counter)
-    phases: dict[str, float] = field(default_factory=dict)
-    _last: float = field(default_factory=time.perf_counter)
-
-    def phase(self, name: str) -> None:
-        """End a phase."""
-        now = time.perf_counter()
-        self.phases[name] = self.phases.get(name, 0.0) + now - self._last
-        self._last = now
-
-    def total(self) -> dict[str, float]:
-        """All phases and their sum."""
-        return {**self.phases, "total": time.perf_counter() - self.started}
 
 
 @dataclass(slots=True)
@@ -297,7 +279,7 @@ class Refresher:
         view = self.view
         if not any(node.rereads for node in view.logical_plan.walk()):
             return {}
-        leaves = _join_leaves(view.logical_plan)
+        leaves = filtered_scans(view.logical_plan)
         shares = kept_shares(leaves, spark, self._frame, {t: s.rows for t, s in self.tables.items()})
 
         def rows(node: Rel) -> float:
@@ -413,8 +395,8 @@ class Refresher:
         wanted = frozenset(c.key for c in choices if c.keep)
         kept = {key: state for key, state in kept.items() if key in wanted}
         stored = stored_bytes(engine.spark, [s for x in kept.values() for s in x.segments], engine.segment_bytes)
-        sizes = _sizes(kept, stored)
-        kept, choices = _fit(kept, sizes, choices, self._budget())
+        sizes = sizes_of(kept, stored)
+        kept, choices = fit(kept, sizes, choices, self._budget())
         rows_in = {t: c.inserted + c.deleted for t, c in self.changes.items()} or {
             t: s.rows for t, s in self.tables.items()
         }
@@ -468,46 +450,6 @@ def _about(number: float) -> int:
 def _with_seconds(report: Refresh, seconds: Mapping[str, float]) -> Refresh:
     values = report.to_dict() | {"seconds": seconds}
     return Refresh(**values)
-
-
-def _sizes(states: Mapping[str, State], stored: Mapping[int, int]) -> dict[str, int]:
-    return {key: sum(stored.get(i, 0) for i in state.rdd_ids()) for key, state in states.items()}
-
-
-def _fit(states: dict[str, State], sizes: Mapping[str, int], choices: tuple[Choice, ...],
-         budget: int) -> tuple[dict[str, State], tuple[Choice, ...]]:  # fmt: skip
-    """Drop the states that save least for their bytes until what was measured fits: estimates can be too low."""
-    kept, dropped = dict(states), set()
-    saves = {c.key: c.saves for c in choices}
-    while kept and sum(sizes[k] for k in kept) > budget:
-        worst = min(kept, key=lambda k: (saves.get(k, 0.0) / max(sizes[k], 1), k))
-        dropped.add(worst)
-        del kept[worst]
-    marked = tuple(
-        replace(c, keep=False, size=sizes[c.key], reason=f"{sizes[c.key]:,} bytes do not fit the budget of {budget:,}")
-        if c.key in dropped
-        else c
-        for c in choices
-    )
-    return kept, marked
-
-
-def _join_leaves(plan: Rel) -> list[Rel]:
-    """The filtered, projected scans of a plan."""
-    found, stack = [], [plan]
-    while stack:
-        node = stack.pop()
-        if _is_leaf(node):
-            found.append(node)
-        else:
-            stack.extend(node.children)
-    return found
-
-
-def _is_leaf(node: Rel) -> bool:
-    while isinstance(node, Project | Filter):
-        node = node.child
-    return isinstance(node, Scan)
 
 
 def _first_line(error: BaseException | None) -> str:

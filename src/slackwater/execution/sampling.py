@@ -57,3 +57,21 @@ def _has_filter(node: Rel) -> bool:
     return any(
         isinstance(x, Filter) and any(c.op != "is_not_null" for c in x.predicate.conjuncts()) for x in node.walk()
     )
+
+
+def filtered_scans(plan: Rel) -> list[Rel]:
+    """The filtered, projected scans of a plan."""
+    found, stack = [], [plan]
+    while stack:
+        node = stack.pop()
+        if _is_leaf(node):
+            found.append(node)
+        else:
+            stack.extend(node.children)
+    return found
+
+
+def _is_leaf(node: Rel) -> bool:
+    while isinstance(node, Project | Filter):
+        node = node.child
+    return isinstance(node, Scan)
