@@ -100,7 +100,7 @@ def create_table(session: Session, warehouse: Path, name: str, ddl: str, key: st
     "--strategy",
     default="auto",
     show_default=True,
-    help="auto, planned, incremental, higher_order, recycler, or rebatch to keep no states.",
+    help="auto, plain, incremental, higher_order, recycler, or rebatch to keep no states.",
 )
 @click.option(
     "--refresh",

@@ -291,8 +291,8 @@ class Engine(Declaring):
         Args:
             name: the view's name; tables and views share one namespace.
             query: SQL text, a DataFrame made from `Table.relation()`, or a function from the tables' relations to one.
-            strategy: "auto" keeps states by plain rules within the budget; "planned" those that pay by an exact search
-                over estimated costs; "rebatch" keeps none and recomputes;
+            strategy: "auto" keeps the states that pay for themselves, by an exact search over estimated costs within
+                the budget; "plain" keeps them by plain rules; "rebatch" keeps none and recomputes;
                 "incremental" keeps all that fits and recomputes only if it must; "recycler" keeps as a cache would;
                 "higher_order" keeps every join that the change of one table has to meet.
             refresh: when `tick` and `run` refresh it, such as `every("60s") | rows(10_000)`, or that as text; on

@@ -51,6 +51,9 @@ if TYPE_CHECKING:
     from slackwater.replacing import Replacement
     from slackwater.storage.transaction import Transaction
 
+RENAMED = {"planned": "auto"}
+"""Strategies that a catalog may know by an older name."""
+
 
 class View:
     """A standing query. Get one from `Engine.create_view` or `Engine.view`."""
@@ -90,7 +93,7 @@ class View:
         """Take over what can change without changing the result."""
         options = json.loads(record.options_json)
         self.sql: str | None = json.loads(record.query_json)["sql"]
-        self.strategy: str = options["strategy"]
+        self.strategy: str = RENAMED.get(options["strategy"], options["strategy"])
         self.declared = Declared.from_json(options.get("declared", {}))
         self.policy: Policy = policy_from_json(options.get("refresh", {"kind": "manual"}))
         self.forecaster: Forecaster = forecaster_from(options.get("forecast"))

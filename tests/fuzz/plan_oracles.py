@@ -116,7 +116,7 @@ def _strategies(case: PlanCase, expected: Bag) -> None:
     cards = Cardinalities(dict.fromkeys(TABLES, 1e5), coming)
     root = Pricing(cards, Rates(), AtHand()).root(case.plan, by_delta=has_delta(case.plan))
     for strategy in STRATEGIES:
-        plain = plain_choice(case.plan, coming, {}, lambda x: cards.of(x).full) if strategy == "auto" else None
+        plain = plain_choice(case.plan, coming, {}, lambda x: cards.of(x).full) if strategy == "plain" else None
         kept = plan_states(root, strategy, case.budget * 1e4, plain).kept & _everything(case)
         _same(run(case.plan, case.history, kept), expected, f"strategy {strategy}", case.plan)
 

@@ -25,7 +25,7 @@ def test_data_cleaning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(iqp_cleaning, "REFRESHES", 2)
     command(4, sf=0.01, output=tmp_path, json_only=True)
     runs = {run["label"]: run for run in checked(tmp_path, "iqp-4")["runs"]}
-    assert set(runs) == {"rebatch", "planned", "auto", "higher_order"}
+    assert set(runs) == {"rebatch", "auto", "plain", "higher_order"}
     for run in runs.values():
         assert len(run["timeline"]) == len(ORDER) * 3
         assert set(run["refreshes"]) == {x for t in ORDER for x in (t, f"{t}, first")}

@@ -214,7 +214,7 @@ def test_random_changes(sales: sw.Engine, monkeypatch: pytest.MonkeyPatch, seed:
     monkeypatch.setattr(compaction, "LOOSE", rng.choice([-(10**9), 0]))
     monkeypatch.setattr(compaction, "STATE_SEGMENTS", rng.choice([2, 12]))
     chosen = rng.sample(sorted(QUERIES), 3)
-    views = [sales.create_view(name, QUERIES[name], strategy=rng.choice(["auto", "planned"])) for name in chosen]
+    views = [sales.create_view(name, QUERIES[name], strategy=rng.choice(["auto", "plain"])) for name in chosen]
     for turn in range(8):
         change(sales, rng, deletes=turn % 4 == 3 or rng.random() < 0.2)
         for view in views:

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.spark
 
 # Reading costs so much here that prices mean something for a few hundred rows; writing costs nothing to speak of.
 SLOW = Rates(scan_row=1e-3, scan_value=1e-3, state_row=1e-5, probe=1e-5, build=1e-5, write=1e-6, merge=1e-5, step=1e-3,
-             aggregate=1e-5, compare=1e-5, refresh=1e-3)  # fmt: skip
+             append=1e-3, aggregate=1e-5, aggregate_value=1e-6, compare=1e-5, refresh=1e-3)  # fmt: skip
 
 QUERY = """SELECT c.region, count(*) AS n, sum(l.price) AS total FROM lines l
     JOIN orders o ON l.oid = o.oid JOIN customers c ON o.cid = c.cid
@@ -53,7 +53,7 @@ def labels(view: sw.View) -> str:
 
 
 def test_the_forecast_decides_what_is_kept(shop: sw.Engine) -> None:
-    view = shop.create_view("totals", QUERY, strategy="planned", forecast=sw.fixed({"lines": 5}))
+    view = shop.create_view("totals", QUERY, strategy="auto", forecast=sw.fixed({"lines": 5}))
     assert "lines" not in labels(view)
     assert "Aggregate" in labels(view)
     met = {label for label in view.states_by_label() if "Aggregate" not in label}
@@ -75,7 +75,7 @@ def test_the_forecast_decides_what_is_kept(shop: sw.Engine) -> None:
 
 
 def test_what_was_not_foreseen_is_right_all_the_same(shop: sw.Engine) -> None:
-    view = shop.create_view("totals", QUERY, strategy="planned", forecast=sw.fixed({"lines": 5}))
+    view = shop.create_view("totals", QUERY, strategy="auto", forecast=sw.fixed({"lines": 5}))
     add_customers(shop, 3)
     shop.table("lines").delete([(1, 1)])
     view.refresh()
@@ -119,12 +119,12 @@ def test_states_never_exceed_the_budget(shop: sw.Engine) -> None:
 
 
 def test_memory_moves_to_the_view_that_it_saves_most(shop: sw.Engine) -> None:
-    first = shop.create_view("first", QUERY, strategy="planned", forecast=sw.fixed({"lines": 5}))
+    first = shop.create_view("first", QUERY, strategy="auto", forecast=sw.fixed({"lines": 5}))
     full = first.state_bytes()
     assert full > 0
     shop.budget = full
     second = shop.create_view(
-        "second", QUERY.replace("l.price > 10", "l.price > 11"), strategy="planned", forecast=sw.fixed({"lines": 5})
+        "second", QUERY.replace("l.price > 10", "l.price > 11"), strategy="auto", forecast=sw.fixed({"lines": 5})
     )
     assert first.state_bytes() + second.state_bytes() <= full
     assert second.states, "what saves more took the place of what saves less"
@@ -149,7 +149,7 @@ def test_states_that_spark_has_lost_are_made_again(shop: sw.Engine) -> None:
 
 
 def test_what_if_answers_without_running(shop: sw.Engine, tmp_path: Path) -> None:
-    view = shop.create_view("totals", QUERY, strategy="planned", forecast=sw.fixed({"lines": 5}))
+    view = shop.create_view("totals", QUERY, strategy="auto", forecast=sw.fixed({"lines": 5}))
     before = shop.catalog.version()
     nothing, plenty = view.what_if(budget=0), view.what_if(budget="1GB")
     assert not any(c.keep for c in nothing.choices)
@@ -172,7 +172,7 @@ def test_what_if_answers_without_running(shop: sw.Engine, tmp_path: Path) -> Non
 
 
 def test_reasons_and_predictions_are_on_record(shop: sw.Engine) -> None:
-    view = shop.create_view("totals", QUERY, strategy="planned", forecast=sw.fixed({"lines": 5}))
+    view = shop.create_view("totals", QUERY, strategy="auto", forecast=sw.fixed({"lines": 5}))
     add_lines(shop, 400)
     report = view.refresh()
     assert report.predicted_seconds > 0

@@ -26,7 +26,7 @@ CHANGING = (*FACTS, "item", "customer", "customer_address", "store")
 HELD_BACK, DELETED, UPDATED = 0.02, 0.02, 0.03
 """Shares of a table that arrive, go and change in one round."""
 
-BUDGET = "512MB"
+BUDGET = "1GB"
 
 
 @dataclass(slots=True)

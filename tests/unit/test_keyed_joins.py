@@ -115,8 +115,8 @@ def test_inputs_are_kept_as_those_of_inner_joins() -> None:
 
     def kept(join: n.Rel, changing: set[str]) -> set[str]:
         cards = Cardinalities({"l": 1e6, "r": 1e6}, {t: Expected(10) for t in changing})
-        root = Pricing(cards, Rates(write=1e-9, step=1e-6), AtHand()).root(join, by_delta=True)
-        return {c.label for c in plan_states(root, "planned", 1e12).choices if c.keep}
+        root = Pricing(cards, Rates(write=1e-9, step=1e-6, append=1e-6), AtHand()).root(join, by_delta=True)
+        return {c.label for c in plan_states(root, "auto", 1e12).choices if c.keep}
 
     label = "Filter (`d` > 5)"
     equal = term("=", "a", "c")

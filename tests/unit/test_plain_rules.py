@@ -1,4 +1,4 @@
-"""The plain rules of `auto`: what will be read again is kept, and nothing else."""
+"""The plain rules of `plain`: what will be read again is kept, and nothing else."""
 
 from __future__ import annotations
 
@@ -107,11 +107,11 @@ def test_auto_goes_by_these_rules_within_the_budget() -> None:
     rows = {"lines": 6_000_000, "orders": 1_500_000, "customers": 150_000}
     facts = Facts(total("sum"), rows, {}, NARROW, lambda t: () if t == "lines" else (0,), {}, Rates())
     coming = {t: Expected(0.01 * n) for t, n in rows.items()}
-    plan = plan_next(facts, "auto", 10**12, coming, AtHand())
+    plan = plan_next(facts, "plain", 10**12, coming, AtHand())
     assert plan.kept == plain_choice(facts.plan, coming, NARROW, lambda _: 0.0)
-    tight = plan_next(facts, "auto", plan.size - 1, coming, AtHand())
+    tight = plan_next(facts, "plain", plan.size - 1, coming, AtHand())
     assert tight.size <= plan.size - 1
     assert tight.kept < plan.kept
-    assert not plan_next(facts, "auto", 0, coming, AtHand()).kept
+    assert not plan_next(facts, "plain", 0, coming, AtHand()).kept
     # What it costs is known all the same, for the report.
     assert price_now(facts, {"lines": Change(60_000, 0, 6_000_000)}, plan.kept).incremental > 0

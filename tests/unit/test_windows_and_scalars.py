@@ -87,7 +87,7 @@ def test_the_input_of_a_window_is_kept_where_it_joins() -> None:
         node = Window(child, (col("p", "int"),), (number(),))
         cards = Cardinalities({"t": 1e6, "u": 1e3}, {"t": Expected(10)}, unique=lambda t: (0,) if t == "u" else ())
         root = Pricing(cards, Rates(write=1e-9, step=1e-6), AtHand()).root(node, by_delta=True)
-        choices = plan_states(root, "planned", 1e12).choices
+        choices = plan_states(root, "auto", 1e12).choices
         assert any(c.keep and c.label == describe(child) for c in choices) is kept
 
 

@@ -32,7 +32,7 @@ TEN = tuple(q for q in QUERIES if q != 6)
 DELTA = 0.005
 WARM_UPS = 3
 ROOM = "8GB"
-STRATEGY = "planned"
+STRATEGY = "auto"
 """The strategy that lets memory move between views."""
 
 

@@ -30,7 +30,7 @@ START = 1_700_000_000.0
 
 def cleaning(experiment: Experiment, queries: Sequence[int]) -> list[Run]:
     """Clean the tables one by one under three strategies."""
-    ways = ("rebatch", "planned", "auto", "higher_order")
+    ways = ("rebatch", "auto", "plain", "higher_order")
     experiment.add([Way(q, s, s, paced()) for q in queries for s in ways])
     for table in ORDER:
         _learn(experiment, table)

@@ -38,7 +38,7 @@ class Way:
 
     query: int
     label: str
-    strategy: str = "planned"
+    strategy: str = "auto"
     forecast: Mapping[str, float] | Forecaster | None = None
     budget: int | None = None
     only: Callable[[Rel], frozenset[str]] | None = None

@@ -20,7 +20,7 @@ def late_data(experiment: Experiment, queries: Sequence[int]) -> list[Run]:
 
     Higher-order views come last: they take what the others leave of the budget, and not the other way round.
     """
-    ways = [Way(q, s, s) for q in queries for s in ("rebatch", "auto", "planned", "incremental")]
+    ways = [Way(q, s, s) for q in queries for s in ("rebatch", "auto", "plain", "incremental")]
     experiment.add([*ways, *(Way(q, "higher_order", "higher_order") for q in queries)])
     for label, share in (("9%", 0.09), ("0.9%", 0.009), ("0.1%", 0.001)):
         experiment.delta(label, share)
@@ -61,7 +61,7 @@ def budgets(experiment: Experiment, queries: Sequence[int]) -> list[Run]:
         full.drop()
         for share in BUDGETS:
             size = int(share * wanted)
-            ways.append(Way(query, f"planned {share:.0%}", "planned", told, size))
+            ways.append(Way(query, f"auto {share:.0%}", "auto", told, size))
             ways.append(Way(query, f"recycler {share:.0%}", "recycler", told, size))
     experiment.add(ways)
     return _repeated(experiment, "1%", 0.01)
@@ -69,7 +69,7 @@ def budgets(experiment: Experiment, queries: Sequence[int]) -> list[Run]:
 
 def deletes(experiment: Experiment, queries: Sequence[int]) -> list[Run]:
     """Figure 9: a delta of 1% of which a growing share are deletes."""
-    experiment.add([Way(q, s, s) for q in queries for s in ("rebatch", "auto", "planned")])
+    experiment.add([Way(q, s, s) for q in queries for s in ("rebatch", "auto", "plain")])
     for _ in range(WARM_UPS):
         experiment.delta("warm-up", 0.01, deletes=0.5, counted=False)
     for share in DELETES:
@@ -82,7 +82,7 @@ def injected(experiment: Experiment, queries: Sequence[int]) -> list[Run]:
     told = expected(experiment.engine, 0.01)
     ways = [Way(q, "rebatch", "rebatch") for q in queries]
     for label, only in (("as it runs", as_it_runs), ("materialized too", materialized), ("both sides too", None)):
-        ways += [Way(q, label, "planned", told, only=only) for q in queries]
+        ways += [Way(q, label, "auto", told, only=only) for q in queries]
     experiment.add(ways)
     return _repeated(experiment, "1%", 0.01)
 

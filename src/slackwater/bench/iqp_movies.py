@@ -27,7 +27,7 @@ from slackwater.bench.tpch_data import Slices
 from slackwater.errors import SlackwaterError
 from slackwater.settings import show_bytes
 
-WAYS = ("rebatch", "auto", "planned", "higher_order")
+WAYS = ("rebatch", "auto", "plain", "higher_order")
 ROUND = 4
 """So many queries share a delta."""
 

@@ -74,7 +74,7 @@ def _measure(tables: int) -> dict[str, float]:
         built = time.perf_counter()
         points = len(root.stairs(4e9))
         found = time.perf_counter()
-        plan_states(root, "planned", 4e9)
+        plan_states(root, "auto", 4e9)
         ended = time.perf_counter()
         operators = len(root.group.walk())
         if turn:

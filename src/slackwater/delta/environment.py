@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -66,9 +67,11 @@ class Environment:
         states: key of each state at hand, and whether it holds weights.
         wanted: keys of the nodes whose state is to exist afterwards.
         initial: there is no earlier version: only full outputs are asked for.
-        small: the most rows that are worth broadcasting.
+        small: the most changed rows that are worth sending to every task.
+        tiny: full outputs of so many rows are sent rather than a larger change.
         scan_all: the most partial rows of a state that are merged whole instead of looked up by key.
         rows: full output rows of nodes, by key, where observed.
+        to_send: the rows of a node's full output if they are few enough to be sent to every task, or infinitely many.
         tables: rows of each table, where they are known.
         settle: keys of what waits in lookups and is to be cut down to what waits indeed.
         carried: keys of states that stay as they are, although something below them changed.
@@ -80,8 +83,10 @@ class Environment:
     wanted: frozenset[str] = frozenset()
     initial: bool = False
     small: int = 400_000
+    tiny: int = 25_000
     scan_all: int = 200_000
     rows: Mapping[str, int] = field(default_factory=dict)
+    to_send: Callable[[Rel], float] = lambda _: math.inf
     tables: Mapping[str, int] = field(default_factory=dict)
     settle: frozenset[str] = frozenset()
     signed_result: bool = False
@@ -102,6 +107,21 @@ class Environment:
     def state(self, key: str, schema: Schema) -> Input:
         """The state kept under a key, as of the old version."""
         return Input(f"state_{key}", schema, self.states[key])
+
+    def side_to_send(self, left: Rel, right: Rel) -> str:
+        """Which full output of the two a join should send to every task: "left", "right", or neither."""
+        one, two = self.to_send(left), self.to_send(right)
+        return "" if math.isinf(min(one, two)) else ("left" if one < two else "right")
+
+    def side_of_change(self, changed: Rel, met: Rel, sides: tuple[str, str]) -> str:
+        """Which of `sides` to send: the one that changed, or the full output that its change meets.
+
+        What is at hand and tiny is sent before a change that must first be computed: the join then waits for nothing.
+        """
+        coming = self.estimate(changed)
+        if self.to_send(met) < min(coming, self.tiny):
+            return sides[1]
+        return sides[0] if coming <= self.small else ""
 
     def estimate(self, node: Rel) -> float:
         """How many rows the node's delta may have."""

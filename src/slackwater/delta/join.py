@@ -13,14 +13,11 @@ from slackwater.algebra.nodes import Join, Rel, union
 
 
 def join_delta(node: Join, left: Rel | None, right: Rel | None, old_left: Rel, new_right: Rel,
-               small_left: bool, small_right: bool) -> Rel | None:  # fmt: skip
-    """The two terms, without those whose delta is empty.
-
-    `small_left` and `small_right` say that the delta of that side is worth broadcasting.
-    """
+               sent_left: str = "", sent_right: str = "") -> Rel | None:  # fmt: skip
+    """The two terms, without those whose delta is empty; `sent_…` is the side that each of them sends to every task."""
     terms: list[Rel] = []
     if left is not None:
-        terms.append(Join(left, new_right, node.condition, "left" if small_left else ""))
+        terms.append(Join(left, new_right, node.condition, sent_left))
     if right is not None:
-        terms.append(Join(old_left, right, node.condition, "right" if small_right else ""))
+        terms.append(Join(old_left, right, node.condition, sent_right))
     return union(*terms) if terms else None

@@ -36,8 +36,8 @@ def lookup_delta(node: LookupJoin, env: Environment, asks: Asks) -> Rel | None:
     right = node.keyed == RIGHT
     if came is not None:
         new = asks.full(node.looked_up, "new")
-        small = ("left" if right else "right") if env.estimate(node.rows) <= env.small else ""
-        terms.append(node.plain(came, new, small) if right else node.plain(new, came, small))
+        sent = env.side_of_change(node.rows, node.looked_up, ("left", "right") if right else ("right", "left"))
+        terms.append(node.plain(came, new, sent) if right else node.plain(new, came, sent))
     if arrived is not None:
         old = _waiting_before(node.waiting, env) or asks.full(node.rows, "old")
         small = ("right" if right else "left") if env.estimate(node.looked_up) <= env.small else ""

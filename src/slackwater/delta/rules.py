@@ -123,7 +123,8 @@ def _join(node: Join, env: Environment) -> Rel | None:
     new_right = full(node.right, env, "new")
     return join_delta(
         node, left, right, old_left, new_right,
-        env.estimate(node.left) <= env.small, env.estimate(node.right) <= env.small,
+        env.side_of_change(node.left, node.right, ("left", "right")),
+        env.side_of_change(node.right, node.left, ("right", "left")),
     )  # fmt: skip
 
 
@@ -229,19 +230,23 @@ def _plain_full(node: Rel, env: Environment, at: str) -> Rel:
         return _multi_join_full(node, env, at)
     if isinstance(node, Window) and node.whole:
         env.reasons[node_key(node)] = WHOLE
-    if isinstance(node, LookupJoin):
-        if at == "new" and node_key(node.waiting) in env.wanted and node_key(node.waiting) not in env.states:
-            _share_full(node.rows, env)
-        return node.plain(full(node.left, env, at), full(node.right, env, at))
+    if isinstance(node, LookupJoin) and at == "new":
+        _share_full(node, env)
+    if isinstance(node, Join):
+        sent = env.side_to_send(node.left, node.right)
+        return Join(full(node.left, env, at), full(node.right, env, at), node.condition, sent)
     children = (full(child, env, at) for child in node.children)
     return node.with_children(tuple(plain_bag(c) if i in node.plain_inputs else c for i, c in enumerate(children)))
 
 
-def _share_full(node: Rel, env: Environment) -> None:
-    """Compute a full output once for two who read it, unless it is a table or a state as it stands."""
-    found = full(node, env, "new")
+def _share_full(node: LookupJoin, env: Environment) -> None:
+    """Where what waits will be built from the rows as well, compute them once, unless they are a table or a state."""
+    key = node_key(node.waiting)
+    if key not in env.wanted or key in env.states:
+        return
+    found = full(node.rows, env, "new")
     if any(isinstance(x, Join) for x in found.walk()):
-        key = node_key(node)
+        key = node_key(node.rows)
         env.memo[key, "F.new"] = env.add_step(f"full_{key}", found, Purpose.SHARE)
 
 

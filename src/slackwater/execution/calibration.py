@@ -22,6 +22,8 @@ from slackwater.planning.rates import Rates
 ROWS = 1_000_000
 SMALL = 200_000
 ROUNDS = 3
+WIDE = 8
+"""How many aggregates are measured at once."""
 
 
 def cluster_of(spark: SparkSession) -> str:
@@ -70,6 +72,8 @@ def _measured(spark: SparkSession, folder: Path) -> Rates:
     same = state.selectExpr("k AS x")
     shuffled = _median(lambda: _run(state.hint("shuffle_hash").join(same, _on("k = x")).selectExpr("sum(a)")))
     grouped = _median(lambda: _run(state.groupBy("g").sum("a").selectExpr("count(1)")))
+    more = [F.sum(F.col("a") + F.lit(i)) for i in range(WIDE)]
+    widely = _median(lambda: _run(state.groupBy("g").agg(*more).selectExpr("count(1)")))
     merged = _median(lambda: _run(state.groupBy("k").sum("a").selectExpr("count(1)")))
     ordered = _median(lambda: _run(state.orderBy("b", "k").limit(10)))
     for old in states:
@@ -83,7 +87,8 @@ def _measured(spark: SparkSession, folder: Path) -> Rates:
         "probe": (probed - scanned) / ROWS,
         "build": (built - scanned) / SMALL,
         "shuffle": (shuffled - 2 * scanned) / (2 * ROWS),
-        "aggregate": (grouped - scanned) / ROWS,
+        "aggregate": (grouped - scanned) / ROWS - max((widely - grouped) / ((WIDE - 1) * ROWS), 0.0),
+        "aggregate_value": (widely - grouped) / ((WIDE - 1) * ROWS),
         "merge": (merged - scanned) / ROWS,
         "sort": (ordered - scanned) / ROWS,
         "write": (written - plain) / ROWS,

@@ -11,7 +11,10 @@ from slackwater.delta.environment import Change
 from slackwater.delta.ways import Operator, ways
 from slackwater.execution.leaves import leaves
 from slackwater.execution.program import INCREMENTAL, INITIAL, compile_program
+from slackwater.execution.state_planning import Facts, price_now
 from slackwater.planning.choices import Choice
+from slackwater.planning.sending import rows_to_send
+from slackwater.planning.strategies import BY_RULE
 from slackwater.settings import show_bytes
 
 if TYPE_CHECKING:
@@ -66,17 +69,26 @@ def _mark(view: View, choice: Choice, sizes: dict[str, int]) -> str:
 
 def program_sql(view: View) -> str:
     """The SQL of the next refresh."""
-    if isinstance(view.plan, Opaque) or view.wanted - view.kept or _lacks_partials(view):
+    if isinstance(view.plan, Opaque):
         return compile_program(view.plan, INITIAL, {}, {}, view.wanted, {}).as_sql()
-    changes = {}
     read = leaves(view.engine, view.inputs)
-    for name, table in read.items():
-        if not table.complete:
-            changes[name] = Change(max(1, table.count() // 100), 0, table.count())
-    weights = {key: key in view.states and view.states[key].weighted for key in view.kept}
     sizes = {name: table.count() for name, table in read.items()}
-    program = compile_program(view.plan, INCREMENTAL, changes, weights, view.kept, view.row_estimates(), sizes,
-                              signed_result=view.result_is_signed())  # fmt: skip
+    changes = {t: Change(max(1, n // 100), 0, n) for t, n in sizes.items() if not read[t].complete}
+    keys = {name: tuple([f.name for f in table.schema].index(k) for k in table.key) for name, table in read.items()}
+    facts = Facts(view.plan, sizes, view.observed, view.shares, lambda name: keys[name], view.known_bytes(),
+                  view.engine.rates, view.corrections)  # fmt: skip
+    cards = facts.cardinalities({})
+    prices = price_now(facts, changes, view.kept)
+    by_rule = prices.quick or view.strategy in BY_RULE
+    recomputed = bool(view.wanted - view.kept) or _lacks_partials(view) if by_rule else prices.nothing_helps
+    if recomputed:
+        mode, changes, kept, wanted = INITIAL, {}, frozenset[str](), view.wanted
+    else:
+        mode, kept, wanted = INCREMENTAL, view.kept, view.kept
+    weights = {key: key in view.states and view.states[key].weighted for key in kept}
+    program = compile_program(view.plan, mode, changes, weights, wanted, view.row_estimates(), sizes,
+                              to_send=lambda node: rows_to_send(cards, node), signed_result=view.result_is_signed(),
+                              compare=prices.compare and not by_rule)  # fmt: skip
     return program.as_sql()
 
 

@@ -7,17 +7,24 @@ partition.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from slackwater.algebra.gather import Gather
-from slackwater.algebra.nodes import Aggregate, Difference, Input, Opaque, Rel, Scan, TopK
+from slackwater.algebra.joins import MatchJoin, OuterJoin
+from slackwater.algebra.nodes import Aggregate, Difference, Input, Join, Opaque, Rel, Scan, TopK
 from slackwater.algebra.partials import AggChange, Finish, MergePartials, Partial
 from slackwater.algebra.windows import Window
 from slackwater.delta.environment import Change, Step
 
 LIGHT = 200_000
 """Up to so many rows are read by one task faster than by several."""
+
+HEAVY = 1_000_000
+"""A join that moves more rows is left to Spark's adaptive execution, on all cores."""
+
+MODERATE = 20_000_000
+"""A program that reads more rows in all is left to adaptive execution as well."""
 
 _GROUPING = (Partial, MergePartials, Finish, Aggregate, Window)
 
@@ -55,6 +62,12 @@ class InputRows:
     def light(self, rel: Rel) -> bool:
         """Whether one task reads it all in no time."""
         return self.read(rel) <= LIGHT
+
+
+def shuffles_much(rels: Iterable[Rel], rows: InputRows) -> bool:
+    """Whether a join has to move many rows: neither side is sent to every task."""
+    joins = (x for rel in rels for x in rel.walk() if isinstance(x, Join | MatchJoin | OuterJoin))
+    return any(not getattr(x, "broadcast", "") and rows.read(x) > HEAVY for x in joins)
 
 
 def gather_steps(steps: tuple[Step, ...], rows: InputRows) -> tuple[Step, ...]:

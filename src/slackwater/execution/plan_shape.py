@@ -16,7 +16,7 @@ from slackwater.planning.lookups import with_lookups
 if TYPE_CHECKING:
     from slackwater.view import View
 
-WITH_LOOKUPS = ("auto", "planned")
+WITH_LOOKUPS = ("auto", "plain")
 """Strategies that keep what waits in joins; the others are baselines, and keep what their names promise."""
 
 

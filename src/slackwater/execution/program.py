@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from slackwater.algebra.nodes import Input, Opaque, Rel, Scan
 from slackwater.delta.environment import Change, Environment, Purpose, Step
 from slackwater.delta.lookup import keep_waiting
 from slackwater.delta.rules import build_missing, difference, full, lookup_asks, result_delta
-from slackwater.execution.gathering import InputRows, gather_root, gather_steps
+from slackwater.execution.gathering import MODERATE, InputRows, gather_root, gather_steps, shuffles_much
 from slackwater.execution.render import render
 
 INITIAL, RECOMPUTE, INCREMENTAL = "initial", "recompute", "incremental"
+
+
+def nothing(_: Rel) -> float:
+    """Nothing is known to be small."""
+    return math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +30,7 @@ class Program:
         steps: relations that are computed once, in order.
         root: the full result (initial) or its change; None where nothing can change.
         reasons: why a node is redone, by its key.
+        heavy: a join moves many rows; a session for small work is not for it.
         carried: keys of the states that stay as they are, although something below them changed.
         origins: which node of the plan a relation of the program is the full output of, by the relation's identity.
     """
@@ -34,6 +41,7 @@ class Program:
     reasons: Mapping[str, str] = field(default_factory=dict)
     origins: Mapping[int, str] = field(default_factory=dict)
     carried: frozenset[str] = frozenset()
+    heavy: bool = False
 
     @property
     def scans(self) -> frozenset[tuple[str, str]]:
@@ -68,6 +76,7 @@ def compile_program(
     rows: Mapping[str, int],
     table_rows: Mapping[str, int] | None = None,
     *,
+    to_send: Callable[[Rel], float] = nothing,
     settle: frozenset[str] = frozenset(),
     few_tasks: bool = True,
     signed_result: bool = False,
@@ -76,22 +85,27 @@ def compile_program(
     """Compile a refresh from the plan, the states at hand, the states wanted next and what changed.
 
     With `table_rows` at hand and `few_tasks`, small work is put in few tasks. With `compare` the change comes from
-    comparing results. Of the states to `settle`, what no longer waits is dropped.
+    comparing results. Full outputs of which there are few rows `to_send` are sent to every task.
+    Of the states to `settle`, what no longer waits is dropped.
     """
     tables = table_rows or {}
     if mode == INCREMENTAL:
-        env = Environment(changes, states, wanted, rows=rows, tables=tables, settle=settle,
+        env = Environment(changes, states, wanted, rows=rows, tables=tables, to_send=to_send, settle=settle,
                           signed_result=signed_result)  # fmt: skip
         delta = result_delta(plan, env, compare=compare)
         build_missing(plan, env)
         steps = tuple(env.steps)
+        known = InputRows(tables, changes, rows)
+        heavy = shuffles_much([s.rel for s in steps] + ([delta] if delta is not None else []), known)
         if table_rows is not None and few_tasks:
-            known = InputRows(table_rows, changes, rows)
             steps = gather_steps(steps, known)
             delta = gather_root(delta, known) if delta is not None else None
-        return Program(mode, steps, delta, env.reasons, carried=frozenset(env.carried))
-    env = Environment({}, states, wanted, initial=True, rows=rows, tables=tables, signed_result=signed_result)
+        return Program(mode, steps, delta, env.reasons, carried=frozenset(env.carried), heavy=heavy)
+    env = Environment({}, states, wanted, initial=True, rows=rows, to_send=to_send, tables=tables,
+                      signed_result=signed_result)  # fmt: skip
     root = full(plan, env, "new") if mode == INITIAL else difference(plan, env)
     keep_waiting(plan, env, lookup_asks(env))
     origins = {id(rel): key for (key, what), rel in env.memo.items() if what == "F.new"}
-    return Program(mode, tuple(env.steps), root, env.reasons, origins)
+    known, rels = InputRows(tables, changes, rows), [root, *(s.rel for s in env.steps)]
+    heavy = shuffles_much(rels, known) or sum(known.read(rel) for rel in rels) > MODERATE
+    return Program(mode, tuple(env.steps), root, env.reasons, origins, heavy=heavy)

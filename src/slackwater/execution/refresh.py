@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -46,7 +46,8 @@ from slackwater.planning.cardinality import Expected
 from slackwater.planning.choices import Choice
 from slackwater.planning.costing import AtHand
 from slackwater.planning.join_order import order_joins
-from slackwater.planning.strategies import StatePlan, seconds_text
+from slackwater.planning.sending import rows_to_send
+from slackwater.planning.strategies import BY_RULE, StatePlan, seconds_text
 from slackwater.storage.files import is_disk_full
 from slackwater.storage.records import SegmentRecord
 
@@ -59,13 +60,10 @@ SMALL_DELTA = 300_000
 VIEW_SHARE = 0.01
 """Of another view that a query reads, this share of the rows is expected to change."""
 
-BY_RULE = ("auto", "incremental", "higher_order")
-"""Strategies that choose between delta and recompute by plain rules, not by price."""
-
 TIGHT = 0.8
 """From this share of the budget on, what waits in lookups is cut down as soon as it can be."""
 
-SERVES = 5.0
+SERVES = 20.0
 """A state is expected to serve so many refreshes, unless the forecast says that the next one is the last."""
 
 CLEARLY = 0.7
@@ -232,21 +230,25 @@ class Refresher:
     def _attempt(self, mode: str, with_states: bool, reason: str) -> Refresh:
         view = self.view
         changed = sum(c.inserted + c.deleted for c in self.changes.values())
-        small = "delta" if changed <= SMALL_DELTA else "large delta"
-        spark = self.engine.sessions.get(small if mode == INCREMENTAL else "batch", view.settings)
         self.at_hand = dict(view.states) if mode == INCREMENTAL or (mode == INITIAL and with_states) else {}
         if mode != INCREMENTAL and not isinstance(view.plan, Opaque) and not self.at_hand:
             view.shares = {**view.shares, **self._plan_anew(self.engine.sessions.get("delta", view.settings))}
-        if mode == INITIAL and with_states and view.strategy != "rebatch":
-            self.at_hand = {**equal_states(view, self.upto), **self.at_hand}
+        borrows = mode == INITIAL and with_states and view.strategy != "rebatch"
+        if borrows:
+            self.at_hand = {**equal_states(view, self.upto), **view.states}
         self.planned = self._plan_states(mode) if with_states and not isinstance(view.plan, Opaque) else None
+        if borrows:  # planning may have made room at the cost of the views that lend
+            self.at_hand = {**equal_states(view, self.upto), **view.states}
         choices = self.planned.choices if self.planned is not None else ()
         wanted = frozenset(c.key for c in choices if c.keep)
         weights = {key: state.weighted for key, state in self.at_hand.items()}
         sizes = {t: s.rows for t, s in self.tables.items()}
         program = compile_program(view.plan, mode, self.changes, weights, wanted, view.row_estimates(), sizes,
-                                  settle=self._to_settle(), few_tasks=changed <= SMALL_DELTA,
+                                  to_send=self._to_send(), settle=self._to_settle(), few_tasks=changed <= SMALL_DELTA,
                                   signed_result=view.result_is_signed(), compare=self._compares())  # fmt: skip
+        small = mode == INCREMENTAL and changed <= SMALL_DELTA
+        kind = "batch" if program.heavy else "delta" if small else "large delta"
+        spark = self.engine.sessions.get(kind, view.settings)
         self.timer.phase("plan")
         outcome = run(program, spark, self._bindings(spark), self.engine.files, f"v{view.id}", view.result_schema)
         self.timer.phase("run")
@@ -263,6 +265,11 @@ class Refresher:
             waiting = {node_key(x) for node in view.plan.walk() for x in node.side_states}
             grown = {key for key in waiting & set(self.at_hand) if len(self.at_hand[key].segments) > 2}
         return frozenset(sorted(grown, key=lambda key: -view.known_bytes().get(key, 0))[:1])
+
+    def _to_send(self) -> Callable[[Rel], float]:
+        """Which full outputs are few enough to be sent to every task, from what is known of the plan's rows."""
+        cards = self.facts().cardinalities({})
+        return lambda node: rows_to_send(cards, node)
 
     def plan_first(self) -> frozenset[str]:
         """Plan a view that has no result yet; gives the nodes whose state it would keep."""
@@ -315,7 +322,7 @@ class Refresher:
         coming = tuple(sorted((t, _about(e.rows), round(4 * e.deletes)) for t, e in expected.items()))
 
         def plan() -> StatePlan:
-            if view.strategy == "planned" and self.engine.state_bytes(without=view.id):
+            if view.strategy == "auto" and self.engine.state_bytes(without=view.id):
                 own = next_stairs(self.facts(), expected, at_hand, self.engine.budget)
                 if own is not None:
                     make_room(self, own)
@@ -453,10 +460,18 @@ def _with_seconds(report: Refresh, seconds: Mapping[str, float]) -> Refresh:
 
 
 def _first_line(error: BaseException | None) -> str:
-    text = str(error).strip() if error is not None else ""
+    text = _root_cause(error) if isinstance(error, Py4JJavaError) else str(error).strip() if error is not None else ""
     if raised := _RAISED.search(text):
         return raised[1][:300]
     return text.splitlines()[0][:300] if text else type(error).__name__
+
+
+def _root_cause(error: Py4JJavaError) -> str:
+    """What Spark says at the bottom: the exceptions above it only say where they were thrown."""
+    found = error.java_exception
+    while found.getCause() is not None:
+        found = found.getCause()
+    return str(found.getMessage() or found.toString())
 
 
 __all__ = ["Refresher"]

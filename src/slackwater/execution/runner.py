@@ -36,6 +36,10 @@ _ARROW_SAFE = ("bigint", "int", "smallint", "tinyint", "double", "float", "strin
 PLANNERS = 4
 """How many steps are planned at the same time."""
 
+CUT_ALL = "spark.checkpoint.checkpointAllMarkedAncestors"
+"""Without it Spark would cut the history of the last checkpoint only, and a state that another is made from would drag
+its own along."""
+
 
 @dataclass(slots=True)
 class Outcome:
@@ -169,6 +173,7 @@ def _submitter(spark: SparkSession) -> Callable[..., Future[Any]]:
     """Start work in a thread under the caller's job group, pool and other local properties of Spark."""
     context: Any = spark._sc._jsc.sc()
     properties = context.getLocalProperties().clone()
+    properties.setProperty(CUT_ALL, "true")
 
     def carried(work: Callable[..., Any], *args: Any) -> Any:
         context.setLocalProperties(properties.clone())

@@ -25,7 +25,7 @@ def make_room(refresher: Refresher, own: Staircase) -> None:
     view, engine = refresher.view, refresher.engine
     free = refresher.usable - engine.state_bytes(without=view.id)
     wanted = own.at(refresher.usable)
-    others = [v for v in engine.loaded_views() if v.id != view.id and v.states and v.strategy == "planned"
+    others = [v for v in engine.loaded_views() if v.id != view.id and v.states and v.strategy == "auto"
               and not isinstance(v.plan, Opaque)]  # fmt: skip
     if not others or wanted is None or wanted.bytes <= free:
         return

@@ -52,6 +52,14 @@ class Facts:
     corrections: Mapping[str, float] = field(default_factory=dict)
     allowed: frozenset[str] | None = None
 
+    @property
+    def quick(self) -> bool:
+        """Whether all the data is read in no time."""
+        r, rows = self.rates, plausible(self.table_rows)
+        each = r.scan_row + r.probe + r.aggregate
+        scans = (x for x in self.plan.walk() if isinstance(x, Scan))
+        return sum(rows.get(x.table, 0) * (each + r.scan_value * len(x.schema)) for x in scans) < QUICK
+
     def root(self, expected: Mapping[str, Expected], at_hand: AtHand) -> Root:
         """The plan in the memo, priced for a delta."""
         cards = self.cardinalities(expected)
@@ -98,12 +106,11 @@ def price_now(facts: Facts, changes: Mapping[str, Change], states: frozenset[str
     incremental = root.price(states, building=False)
     compared = [(d, extra) for d, extra in root.demands if d is Demand.NEW]
     recompute = Root(root.group, tuple(compared)).price(frozenset(), building=False)
-    fixed = facts.rates.refresh + facts.rates.step
     return Prices(
         facts.corrected("incremental", incremental),
         facts.corrected("recompute", recompute),
         root.demand(states) is Demand.NEW,
-        recompute - fixed < QUICK,
+        facts.quick,
     )
 
 
@@ -136,23 +143,19 @@ def plan_next(facts: Facts, strategy: str, budget: int, expected: Mapping[str, E
     Where all the data is read in no time a price has no meaning, and what a growing table will need is kept.
     """
     root = facts.root(expected, at_hand)
-    if strategy == "auto":
+    if strategy == "auto" and facts.quick:
+        strategy = "plain"
+    if strategy == "plain":
         cards = facts.cardinalities(expected)
         chosen = plain_choice(facts.plan, expected, facts.shares, lambda node: cards.of(node).full)
         return plan_states(root, strategy, budget, chosen)
-    if strategy == "planned":
-        recompute = root.price(frozenset(), building=False)
-        if recompute - facts.rates.refresh - facts.rates.step < QUICK:
-            strategy = "incremental"
     return plan_states(root, strategy, budget)
 
 
 def next_stairs(facts: Facts, expected: Mapping[str, Expected], at_hand: AtHand, limit: int) -> Staircase | None:
     """What the next refresh costs for every number of bytes; None where prices say nothing."""
     root = facts.root(expected, at_hand)
-    if root.price(frozenset(), building=False) - facts.rates.refresh - facts.rates.step < QUICK:
-        return None
-    return root.stairs(limit)
+    return None if facts.quick else root.stairs(limit)
 
 
 def learned(corrections: Mapping[str, float], mode: str, predicted: float, actual: float) -> dict[str, float]:

@@ -88,6 +88,10 @@ class Cardinalities:
         """The rows of a node."""
         return self._both(node)[0]
 
+    def part(self, node: Rel) -> Part:
+        """What joins need to know of a node."""
+        return self._both(node)[1]
+
     def _both(self, node: Rel) -> tuple[Rows, Part]:
         if id(node) not in self._found:
             rows, part = self._estimate(node)

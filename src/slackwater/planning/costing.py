@@ -17,6 +17,7 @@ partial rows; a sort feeds a top-k only, and keeping it is keeping the top-k's i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -32,6 +33,7 @@ from slackwater.delta.rules import repeatable
 from slackwater.planning.cardinality import Cardinalities, Rows, row_bytes, touched_groups
 from slackwater.planning.memo import Demand, Group, Keeping, Way, Ways
 from slackwater.planning.rates import Rates
+from slackwater.planning.sending import rows_to_send
 from slackwater.planning.state_choice import Root, price
 
 DELTA, OLD, NEW = Demand.DELTA, Demand.OLD, Demand.NEW
@@ -78,7 +80,7 @@ class Pricing:
         """The memo of a view's plan, and what may be asked of its root."""
         group = self.group(plan, kept_by_parent=False)
         rows, r = self.cards.of(plan), self.rates
-        compared = (NEW, r.refresh + r.step + r.compare * 2 * rows.full)
+        compared = (NEW, r.refresh + 3 * r.step + r.compare * 2 * rows.full)
         return Root(group, ((DELTA, r.refresh + r.step), compared) if by_delta else (compared,))
 
     def group(self, node: Rel, *, kept_by_parent: bool) -> Group:
@@ -205,7 +207,10 @@ def join_ways(pricing: Pricing, node: Rel) -> Ways:
     status = pricing.rates.step * 2 if isinstance(node, KeyedJoin) else 0.0
     left, right, out = (pricing.cards.of(x) for x in (node.left, node.right, node))
     smaller = node.left if left.full <= right.full else node.right
-    fits = min(BROADCAST_ROWS, BROADCAST_BYTES // row_bytes(smaller))
+    fits: float = min(BROADCAST_ROWS, BROADCAST_BYTES // row_bytes(smaller))  # by Spark's own rule
+    if isinstance(node, Join):
+        sent = min(rows_to_send(pricing.cards, side) for side in (node.left, node.right))
+        fits = -1.0 if math.isinf(sent) else sent
     read_left, read_right = (any(pricing.cards.of(c).touched for c in causes) for _, causes in node.rereads)
 
     def ways(demand: Demand) -> tuple[Way, ...]:
@@ -223,6 +228,7 @@ def join_ways(pricing: Pricing, node: Rel) -> Ways:
         for version in (OLD, NEW):
             if demand & version:
                 seconds += meet(pricing.rates, left.full, right.full, fits) + pricing.rates.emit * out.full
+                seconds += pricing.rates.step / 2
                 of_left, of_right = of_left | version, of_right | version
         return (Way(seconds, (of_left, of_right)),)
 
@@ -246,16 +252,17 @@ def meet(r: Rates, one: float, two: float, fits: float = BROADCAST_ROWS) -> floa
 def _aggregate(pricing: Pricing, node: Rel) -> Ways:
     assert isinstance(node, Aggregate)  # noqa: S101 - by the table of ways
     below, own, r = pricing.cards.of(node.child), pricing.cards.of(node), pricing.rates
+    each = r.aggregate + r.aggregate_value * len(node.aggs)
 
     def ways(demand: Demand) -> tuple[Way, ...]:
         seconds, asked = 0.0, Demand.NOTHING
         if demand & DELTA:
             redone = below.full * min(1.0, touched_groups(own.full, below.delta) / max(own.full, 1.0))
-            seconds += 2 * r.step + r.build * below.delta + 2 * (r.probe * below.full + r.aggregate * redone)
+            seconds += 2 * r.step + r.build * below.delta + 2 * (r.probe * below.full + each * redone)
             asked |= DELTA | OLD | NEW
         for version in (OLD, NEW):
             if demand & version:
-                seconds += r.aggregate * below.full + r.merge * own.full
+                seconds += each * below.full + r.merge * own.full
                 asked |= version
         return (Way(seconds, (asked,)),)
 
@@ -317,7 +324,7 @@ def kept_rows(pricing: Pricing, node: Rel, plain: Group, inputs: int | None = No
         scans = r.state_row * rows.full * reads
         if not rows.touched or not demand & (DELTA | NEW):
             return (Way(scans, nothing),)
-        append = r.step + r.write * rows.delta
+        append = r.append + r.write * rows.delta
         return tuple(Way(w.seconds + append + scans, w.demands) for w in plain.ways(DELTA))
 
     return ways
@@ -331,7 +338,7 @@ def _kept_aggregate(pricing: Pricing, node: Aggregate) -> Ways:
     def ways(demand: Demand) -> tuple[Way, ...]:
         seconds, asked = 0.0, Demand.NOTHING
         if below.touched and demand & (DELTA | NEW):
-            seconds += r.step + r.aggregate * below.delta
+            seconds += r.step + (r.aggregate + r.aggregate_value * len(node.aggs)) * below.delta
             asked |= DELTA
             if redo:
                 seconds += r.step + r.probe * below.full

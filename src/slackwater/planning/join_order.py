@@ -194,13 +194,16 @@ def join_parts(a: Part, b: Part, condition: Expr | None, rel: Rel) -> Part:
     """What is known of a join that the plan has already: its rows by the same estimate that ordered it."""
     usable = list(condition.conjuncts()) if condition is not None else []
     rows = max(_output(a, b, usable, _distinct_values([a, b], usable)), 1.0)
-    equal = _equalities(a, b, usable)
-    keys: tuple[frozenset[str], ...] = ()
-    if any(key <= {y for _, y in equal} for key in b.keys):
-        keys += a.keys
-    if any(key <= {x for x, _ in equal} for key in a.keys):
-        keys += b.keys
+    of_a, of_b = keys_joined(a, b, condition)
+    keys = (a.keys if of_b else ()) + (b.keys if of_a else ())
     return Part(rel, rows, max(a.base_rows, b.base_rows), tuple(k for k in keys if k <= set(rel.names)))
+
+
+def keys_joined(a: Part, b: Part, condition: Expr | None) -> tuple[bool, bool]:
+    """Whether a join's condition names a key of the one side, and of the other: each row then has one match at most."""
+    equal = _equalities(a, b, list(condition.conjuncts()) if condition is not None else [])
+    of_a = any(key <= {x for x, _ in equal} for key in a.keys)
+    return of_a, any(key <= {y for _, y in equal} for key in b.keys)
 
 
 def leaf_part(rel: Rel, rows: float, base_rows: float, unique: UniqueKeys) -> Part:

@@ -54,7 +54,9 @@ def _keeping(pricing: Pricing, node: LookupJoin, plain: Group) -> Keeping | None
             seconds += r.emit * out.delta + meet(r, looked_up.delta, many) + r.state_row * many + r.step / 2
             asks[1 - at] |= DELTA
             if rows.touched:
-                seconds += meet(r, rows.delta, looked_up.full + looked_up.delta) + r.step + r.write * rows.delta
+                seconds += (
+                    meet(r, rows.delta, looked_up.full + looked_up.delta) + r.step / 2 + r.append + r.write * rows.delta
+                )
                 asks[at] |= DELTA
                 asks[1 - at] |= NEW
         return (Way(seconds, tuple(asks)),)

@@ -1,4 +1,4 @@
-"""The plain rules: which states `auto` keeps until prices predict well enough to decide alone.
+"""The plain rules: which states `plain` keeps, and `auto` where so little is read that prices say nothing.
 
 * The partial rows of aggregates that merge.
 * What waits in joins that look up a key, where many rows do the asking and no deletes are expected where they ask.

@@ -17,7 +17,8 @@ class Rates:
 
     Attributes:
         refresh: what every refresh costs before its first row.
-        step: one more query in a program.
+        step: one more query that others wait for.
+        append: one more state that is added to, beside the queries that others wait for.
         scan_row: a row read from files.
         scan_value: a column of it.
         state_row: a row read from a state.
@@ -25,6 +26,7 @@ class Rates:
         build: a row sent to everyone in such a table.
         shuffle: a row sent to the task that needs it.
         aggregate: a row added to its group.
+        aggregate_value: one aggregate of it.
         merge: a partial row merged with its group.
         sort: a row put in order.
         write: a row written to a state.
@@ -33,16 +35,18 @@ class Rates:
         cluster: where this was measured; empty for the built-in numbers.
     """
 
-    refresh: float = 0.06
-    step: float = 0.035
-    scan_row: float = 8e-9
-    scan_value: float = 1.2e-8
-    state_row: float = 3.0e-8
-    probe: float = 2.0e-8
-    build: float = 8.0e-7
+    refresh: float = 0.02
+    step: float = 0.065
+    append: float = 0.018
+    scan_row: float = 5e-9
+    scan_value: float = 9e-9
+    state_row: float = 5.5e-8
+    probe: float = 2.5e-8
+    build: float = 1.0e-6
     shuffle: float = 3.5e-7
     aggregate: float = 1.0e-7
-    merge: float = 3.0e-7
+    aggregate_value: float = 4.5e-8
+    merge: float = 6.0e-7
     sort: float = 2.5e-7
     write: float = 3.5e-7
     emit: float = 2.0e-8

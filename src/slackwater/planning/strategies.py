@@ -1,6 +1,7 @@
 """From a strategy's name to the states that are kept, each with what it saves, what it costs and what was not chosen.
 
 auto         the exact choice: the next refresh plus what is built for it, within the budget
+plain        by the plain rules, as many as fit
 incremental  everything that a plan symmetric in its inputs needs, whatever it costs
 higher_order everything that the change of a single input has to meet, recursively; all of it or nothing
 recycler     the BENEFIT heuristic of result caches: seconds to make it again, for each byte, in the order of the plan
@@ -16,7 +17,10 @@ from slackwater.planning.choices import Choice
 from slackwater.planning.memo import Demand, Group
 from slackwater.planning.state_choice import Root, choose, price
 
-STRATEGIES = ("auto", "planned", "rebatch", "incremental", "higher_order", "recycler")
+STRATEGIES = ("auto", "plain", "rebatch", "incremental", "higher_order", "recycler")
+
+BY_RULE = ("plain", "incremental", "higher_order")
+"""Strategies that choose between delta and recompute by plain rules, not by price."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +118,8 @@ def _benefit(group: Group, others: frozenset[str]) -> float:
 
 
 _SELECT: dict[str, Callable[[Root, list[Group], float], frozenset[str]]] = {
-    "auto": _incremental,
-    "planned": _planned,
+    "plain": _incremental,
+    "auto": _planned,
     "rebatch": _rebatch,
     "incremental": _incremental,
     "higher_order": _higher_order,
