@@ -45,6 +45,7 @@ def test_a_decimal_sum_that_overflows_and_comes_back(warehouse: sw.Engine, spark
 
 
 @pytest.mark.usefixtures("eager_compaction")
+@pytest.mark.slow
 def test_sums_that_are_never_exact(tmp_path: Path, spark: SparkSession) -> None:
     """Each order of addition gives other last digits: an old row must be taken back as it was stored."""
     sums = "SELECT g, sum(d) AS s, avg(d) AS a, stddev_pop(d) AS sd, count(*) AS n FROM t GROUP BY g"
