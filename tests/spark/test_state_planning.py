@@ -198,3 +198,18 @@ def test_calibration_is_remembered_for_the_cluster(shop: sw.Engine) -> None:
         shop.catalog.set_fact("rates", "no numbers at all", lease)
     shop._rates = None
     assert shop.rates == Rates()
+
+
+def test_a_view_of_a_strategy_that_has_another_name_now_goes_on(tmp_path: Path, spark: SparkSession) -> None:
+    with sw.Engine(tmp_path / "wh", spark=spark) as engine:
+        engine.create_table("t", "k INT").insert([(1,), (2,)])
+        view = engine.create_view("v", "SELECT count(*) AS n FROM t")
+        with engine.catalog.commit("refresh", "v", {}, engine.lease) as tx:
+            tx.update_view(view.id, options_json=json.dumps(view.options_with((), {}) | {"strategy": "planned"}))
+    with sw.Engine(tmp_path / "wh", spark=spark) as engine:
+        view = engine.view("v")
+        assert view.strategy == "auto"
+        engine.table("t").insert([(3,)])
+        view.refresh()
+        assert view.verify()
+        assert [r.n for r in view.result().collect()] == [3]

@@ -22,6 +22,9 @@ from slackwater.planning.rates import Rates
 ROWS = 1_000_000
 SMALL = 200_000
 ROUNDS = 3
+SMALLEST = 0.015
+"""What the smallest query took, in seconds, where the built-in numbers were fitted."""
+
 WIDE = 8
 """How many aggregates are measured at once."""
 
@@ -79,8 +82,11 @@ def _measured(spark: SparkSession, folder: Path) -> Rates:
     for old in states:
         old._jdf.queryExecution().analyzed().rdd().unpersist(False)
     value = (wide - narrow) / (3 * ROWS)
+    latency = step / SMALLEST  # a query of a program is planned, sent and awaited as the smallest one is
     found = {
-        "step": step,
+        "refresh": known.refresh * latency,
+        "step": known.step * latency,
+        "append": known.append * latency,
         "scan_value": value,
         "scan_row": (narrow - step) / ROWS - max(value, 0.0),
         "state_row": (scanned - step) / ROWS,
@@ -96,7 +102,7 @@ def _measured(spark: SparkSession, folder: Path) -> Rates:
     sound = {name: seconds for name, seconds in found.items() if _sound(seconds, getattr(known, name))}
     rates = replace(known, **sound, cluster=cluster_of(spark))
     scale = rates.merge / known.merge
-    return replace(rates, compare=known.compare * scale, refresh=2 * rates.step)
+    return replace(rates, compare=known.compare * scale)
 
 
 def _sound(seconds: float, usual: float) -> bool:
