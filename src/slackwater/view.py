@@ -81,6 +81,10 @@ class View:
         self.states: dict[str, State] = {}
         self.grown: set[str] = set()
         """The states of what waits in lookups that a refresh should cut down to what waits indeed."""
+        self.sampled: dict[str, int] = {}
+        """The rows of each table when it was last seen what filters keep of them."""
+        self.warm: set[str] = set()
+        """The modes of refresh that have run in this process."""
         self.last_program: Program | None = None
         self._schema: StructType | None = None
         self._loaded = False

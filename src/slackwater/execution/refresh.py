@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -23,6 +22,7 @@ from slackwater.delta.aggregate import keeps_partials
 from slackwater.delta.environment import Change, Purpose
 from slackwater.errors import SlackwaterError, ViewError
 from slackwater.execution.equal_states import equal_states
+from slackwater.execution.failures import first_line
 from slackwater.execution.fitting import fit, sizes_of
 from slackwater.execution.leaves import leaves
 from slackwater.execution.plan_shape import made_for_another_strategy, shaped
@@ -69,8 +69,8 @@ SERVES = 20.0
 CLEARLY = 0.7
 """A recompute is chosen where it should take less than this share of an incremental refresh."""
 
-_RAISED = re.compile(r"^Traceback \(most recent call last\):\n(?:[ \t].*\n|\n)*(\S.*)", re.MULTILINE)
-"""What a user-defined function raised, below its traceback."""
+GROWN = 1.25
+"""What filters keep is sampled again when a table has become so many times larger or smaller."""
 
 LARGE_DELTA = 0.5
 """Where the changed rows are more than this share of all rows, a recompute is cheaper."""
@@ -141,7 +141,7 @@ class Refresher:
         for attempt, with_states, why in attempts:
             try:
                 with quiet():
-                    return self._attempt(attempt, with_states, why if error is None else f"{why}: {_first_line(error)}")
+                    return self._attempt(attempt, with_states, why if error is None else f"{why}: {first_line(error)}")
             except (PySparkException, Py4JJavaError) as failure:
                 if is_disk_full(failure):
                     raise SlackwaterError(
@@ -150,7 +150,7 @@ class Refresher:
                 error = failure
         raise ViewError(
             "SPARK_FAILED",
-            f"the query of {self.view.name!r} fails on the data at version {self.upto}: {_first_line(error)}",
+            f"the query of {self.view.name!r} fails on the data at version {self.upto}: {first_line(error)}",
             "correct the rows it fails on, or the query; the last result stands",
         ) from error
 
@@ -187,8 +187,27 @@ class Refresher:
             return self._plain_mode()
         incremental, recompute = seconds_text(self.prices.incremental), seconds_text(self.prices.recompute)
         if self.prices.recompute <= CLEARLY * self.prices.incremental or self.prices.nothing_helps:
-            return RECOMPUTE, f"a recompute should take {recompute}, an incremental refresh {incremental}"
+            lost = self._lost_by_recompute()
+            if lost <= 0:
+                return RECOMPUTE, f"a recompute should take {recompute}, an incremental refresh {incremental}"
+            return INCREMENTAL, (f"it should take {incremental}, a recompute {recompute} and then"
+                                 f" {seconds_text(lost)} more than it saves, for the states that it drops")  # fmt: skip
         return INCREMENTAL, f"it should take {incremental}, a recompute {recompute}"
+
+    def _lost_by_recompute(self) -> float:
+        """What a recompute costs more than an incremental refresh, with the states to build and the refresh after it.
+
+        A recompute starts without states. Counter-example to looking at this refresh alone: it is a little cheaper to
+        recompute a view and to compare results, so every refresh does, and builds all states again, which none uses.
+        """
+        assert self.prices is not None  # noqa: S101 - priced before it is asked
+        now = {INCREMENTAL: self.prices.incremental, RECOMPUTE: self.prices.recompute}
+        total = {}
+        for mode, seconds in now.items():
+            at_hand = self._next_at_hand(mode, frozenset(self.view.states) if mode == INCREMENTAL else frozenset())
+            after = plan_next(self.facts(), self.view.strategy, self._budget(), self.expected(), at_hand)
+            total[mode] = seconds + after.build + self.facts().corrected(INCREMENTAL, after.seconds)
+        return total[RECOMPUTE] - total[INCREMENTAL]
 
     def _plain_mode(self) -> tuple[str, str]:
         """Where prices decide nothing: incremental, unless most rows are new or states are gone."""
@@ -232,7 +251,7 @@ class Refresher:
         changed = sum(c.inserted + c.deleted for c in self.changes.values())
         self.at_hand = dict(view.states) if mode == INCREMENTAL or (mode == INITIAL and with_states) else {}
         if mode != INCREMENTAL and not isinstance(view.plan, Opaque) and not self.at_hand:
-            view.shares = {**view.shares, **self._plan_anew(self.engine.sessions.get("delta", view.settings))}
+            self._plan_anew()
         borrows = mode == INITIAL and with_states and view.strategy != "rebatch"
         if borrows:
             self.at_hand = {**equal_states(view, self.upto), **view.states}
@@ -275,22 +294,18 @@ class Refresher:
         """Plan a view that has no result yet; gives the nodes whose state it would keep."""
         if isinstance(self.view.plan, Opaque):
             return frozenset()
-        self.view.shares = {
-            **self.view.shares,
-            **self._plan_anew(self.engine.sessions.get("delta", self.view.settings)),
-        }
+        self._plan_anew()
         return self._plan_states(INITIAL).kept
 
-    def _plan_anew(self, spark: SparkSession) -> Mapping[str, float]:
+    def _plan_anew(self) -> None:
         """With no states to respect, choose the join order again from what the tables hold now."""
         view = self.view
         if not any(node.rereads for node in view.logical_plan.walk()):
-            return {}
-        leaves = filtered_scans(view.logical_plan)
-        shares = kept_shares(leaves, spark, self._frame, {t: s.rows for t, s in self.tables.items()})
+            return
+        self._sample()
 
         def rows(node: Rel) -> float:
-            return float(self._base_rows(node)) * shares.get(node_key(node), 1.0)
+            return float(self._base_rows(node)) * view.shares.get(node_key(node), 1.0)
 
         def base_rows(node: Rel) -> float:
             return float(self._base_rows(node))
@@ -298,7 +313,17 @@ class Refresher:
         changing = {name for name, table in self.tables.items() if not table.complete}
         ordered = order_joins(view.logical_plan, rows, base_rows, self._unique)
         view.plan = shaped(ordered, view.strategy, changing, self._unique, base_rows)
-        return shares
+
+    def _sample(self) -> None:
+        """See what the filters keep, unless the tables are about as large as when they were last looked at."""
+        view, now = self.view, {t: s.rows for t, s in self.tables.items()}
+        if view.sampled.keys() == now.keys() and all(1 / GROWN <= (now[t] + 1) / (n + 1) <= GROWN
+                                                     for t, n in view.sampled.items()):  # fmt: skip
+            return
+        spark = self.engine.sessions.get("delta", view.settings)
+        leaves = filtered_scans(view.logical_plan)
+        view.shares = {**view.shares, **kept_shares(leaves, spark, self._frame, now)}
+        view.sampled = now
 
     def _base_rows(self, node: Rel) -> int:
         return max((self.tables[leaf.table].rows for leaf in node.walk() if isinstance(leaf, Scan)), default=1)
@@ -313,12 +338,7 @@ class Refresher:
 
     def _plan_states(self, mode: str) -> StatePlan:
         """The states for the next refresh, chosen before this one runs: it can build them in passing."""
-        view = self.view
-        states = frozenset(self.at_hand)
-        expected = self.expected()
-        by_price = mode == INCREMENTAL and view.strategy not in BY_RULE
-        passing = passing_by(self.facts(), self.changes, states) if by_price else frozenset[str]()
-        at_hand = AtHand(states, mode != INCREMENTAL, view.known_bytes(), passing, self._serves())
+        view, expected, at_hand = self.view, self.expected(), self._next_at_hand(mode, frozenset(self.at_hand))
         coming = tuple(sorted((t, _about(e.rows), round(4 * e.deletes)) for t, e in expected.items()))
 
         def plan() -> StatePlan:
@@ -329,8 +349,14 @@ class Refresher:
             return plan_next(self.facts(), view.strategy, self._budget(), expected, at_hand)
 
         # A plan that fits stays good while what is free and what is expected stay about the same.
-        planned = view.planned_states((mode, states, passing, _about(self._budget()), coming), plan)
+        planned = view.planned_states((mode, at_hand.states, at_hand.passing, _about(self._budget()), coming), plan)
         return planned if planned.size <= self._budget() else plan()
+
+    def _next_at_hand(self, mode: str, states: frozenset[str]) -> AtHand:
+        """What a run in this mode has, and what it computes anyway."""
+        by_price = mode == INCREMENTAL and self.view.strategy not in BY_RULE
+        passing = passing_by(self.facts(), self.changes, states) if by_price else frozenset[str]()
+        return AtHand(states, mode != INCREMENTAL, self.view.known_bytes(), passing, self._serves())
 
     def _serves(self) -> float:
         """How many refreshes a state that is built now should serve: one, where the next is the last."""
@@ -410,7 +436,9 @@ class Refresher:
         predicted = self._predicted(mode)
         seconds = self.timer.total()
         view.observed = {**view.observed, **outcome.observed}
-        view.corrections = learned(view.corrections, mode, predicted, seconds["total"])
+        if mode in view.warm:  # the first run of a program is slow while Java compiles it: it teaches nothing
+            view.corrections = learned(view.corrections, mode, predicted, seconds["total"])
+        view.warm.add(mode)
         reason = "; ".join((reason, *self.outlook.notes)) if self.outlook is not None else reason
         functions = {"functions": engine.functions.records(view.functions)}
         try:
@@ -457,21 +485,6 @@ def _about(number: float) -> int:
 def _with_seconds(report: Refresh, seconds: Mapping[str, float]) -> Refresh:
     values = report.to_dict() | {"seconds": seconds}
     return Refresh(**values)
-
-
-def _first_line(error: BaseException | None) -> str:
-    text = _root_cause(error) if isinstance(error, Py4JJavaError) else str(error).strip() if error is not None else ""
-    if raised := _RAISED.search(text):
-        return raised[1][:300]
-    return text.splitlines()[0][:300] if text else type(error).__name__
-
-
-def _root_cause(error: Py4JJavaError) -> str:
-    """What Spark says at the bottom: the exceptions above it only say where they were thrown."""
-    found = error.java_exception
-    while found.getCause() is not None:
-        found = found.getCause()
-    return str(found.getMessage() or found.toString())
 
 
 __all__ = ["Refresher"]
