@@ -7,8 +7,10 @@ one run. Every result is verified.
 from __future__ import annotations
 
 import statistics
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from rich.console import Console
@@ -21,6 +23,9 @@ from slackwater.bench.tpch_queries import QUERIES
 from slackwater.engine import Engine
 from slackwater.execution.reports import Refresh
 from slackwater.view import View
+
+LIMIT = 500.0
+"""Seconds that a run may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,14 +126,42 @@ class Experiment:
         run.initial = view.refresh().total_seconds
         run.state_bytes["initial"] = view.state_bytes()
 
+    def start_limited(self, way: Way, limit: float = LIMIT) -> None:
+        """The initial run of one way; one that takes longer is given up, and meets no deltas."""
+        run = Run(way.query, way.label)
+        with self.limited(run, limit):
+            self.start(way, run)
+        if run.failure:
+            self.say(f"Q{way.query} {way.label}: {run.failure}")
+            self.views[-1][1].drop()
+
+    @contextmanager
+    def limited(self, run: Run, limit: float) -> Iterator[None]:
+        """Stop Spark's jobs when the time is up; a refresh then goes on without states, and has not finished for us."""
+
+        def stop() -> None:
+            run.failure = f"not within {limit:g} s"
+            self.engine.spark.sparkContext.cancelAllJobs()
+
+        timer = threading.Timer(limit, stop)
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
     def delta(self, label: str, share: float, tables: Sequence[str] = (), deletes: float = 0.0, *,
               counted: bool = True) -> None:  # fmt: skip
         """Insert a slice of some tables, delete as much as is asked for, and refresh every view."""
         self.change(label, share, tables, deletes, counted=counted)
-        for _, view, run in self.views:
+        for view, run in self._going():
             report = view.refresh()
             if counted:
                 run.took(label, report)
+
+    def _going(self) -> list[tuple[View, Run]]:
+        """The views that have not been given up."""
+        return [(view, run) for _, view, run in self.views if not run.failure]
 
     def change(self, label: str, share: float, tables: Sequence[str] = (), deletes: float = 0.0, *,
                counted: bool = True) -> None:  # fmt: skip
@@ -143,10 +176,16 @@ class Experiment:
         self._gone += share * deletes
         self.say(f"{label}: {rows:,} rows inserted" + ("" if counted else ", warming up"))
 
+    def foresee(self, share: float) -> None:
+        """Tell every view what the delta after the next one will bring."""
+        told = fixed(expected(self.engine, share, self.growing))
+        for view, _ in self._going():
+            view.set_forecast(told)
+
     def verified(self) -> list[Run]:
         """Everything that was measured, once every result has been proved."""
         self.say("verifying every result")
-        for _, view, run in self.views:
+        for view, run in self._going():
             run.verified = bool(view.verify())
         return [run for _, _, run in self.views]
 

@@ -9,9 +9,7 @@ not finished, nor one that would keep more views than is sensible, nor higher-or
 from __future__ import annotations
 
 import statistics
-import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from slackwater.bench.iqp import save, wide_console, workplace
-from slackwater.bench.iqp_experiment import Experiment, Run, Way
+from slackwater.bench.iqp_experiment import LIMIT, Experiment, Run, Way
 from slackwater.bench.movie_data import HELD_BACK, KEYS, generate
 from slackwater.bench.movie_queries import MOVIES, TEXTS
 from slackwater.bench.tpch_data import Slices
@@ -32,9 +30,6 @@ ROUND = 4
 """So many queries share a delta."""
 
 DELTA = 0.01
-LIMIT = 500.0
-"""Seconds that a run may take."""
-
 TITLE = "a join order benchmark"
 
 
@@ -76,7 +71,7 @@ def _round(experiment: Experiment, queries: Sequence[int], limit: float) -> list
     experiment.change("1%", DELTA)
     for _, view, run in experiment.views:
         if not run.failure:
-            with _limited(experiment, run, limit):
+            with experiment.limited(run, limit):
                 run.took("1%", view.refresh())
     runs = _verified(experiment)
     for _, view, _ in experiment.views:
@@ -88,7 +83,7 @@ def _start(experiment: Experiment, way: Way, limit: float) -> None:
     """The initial run of a way; one that cannot be made has not finished."""
     run = Run(way.query, way.label)
     try:
-        with _limited(experiment, run, limit):
+        with experiment.limited(run, limit):
             experiment.start(way, run)
     except SlackwaterError as error:
         if error.code != "HIGHER_ORDER_TOO_LARGE":
@@ -98,22 +93,6 @@ def _start(experiment: Experiment, way: Way, limit: float) -> None:
         run.failure = "the views do not fit the budget"
     if run.failure:
         experiment.say(f"Q{way.query} {way.label}: {run.failure}")
-
-
-@contextmanager
-def _limited(experiment: Experiment, run: Run, limit: float) -> Iterator[None]:
-    """Stop Spark's jobs when the time is up; a refresh then goes on without states, and has not finished for us."""
-
-    def stop() -> None:
-        run.failure = f"not within {limit:g} s"
-        experiment.engine.spark.sparkContext.cancelAllJobs()
-
-    timer = threading.Timer(limit, stop)
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
 
 
 def _verified(experiment: Experiment) -> list[Run]:

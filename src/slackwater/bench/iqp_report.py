@@ -14,11 +14,16 @@ from rich.table import Table
 from slackwater.bench.iqp_experiment import Run
 from slackwater.settings import show_bytes
 
+MANY_JOINS = (5, 7, 8, 9)
+"""The queries of TPC-H with five joins or more."""
+
 
 def summary(figure: int, runs: Sequence[Run]) -> dict[str, float]:
     """Ratios against the recompute of the same query, for each way and delta: geometric mean, worst and best."""
+    given_up = sum(bool(run.failure) for run in runs)
+    runs = [run for run in runs if not run.failure]
     base = {run.query: run for run in runs if run.label == "rebatch"}
-    found: dict[str, float] = {}
+    found: dict[str, float] = {"runs given up": float(given_up)} if given_up else {}
     for label in dict.fromkeys(run.label for run in runs if run.label != "rebatch"):
         mine = [run for run in runs if run.label == label and run.query in base]
         for delta in mine[0].refreshes if mine else ():
@@ -58,6 +63,9 @@ def against_higher_order(runs: Sequence[Run]) -> dict[str, float]:
         memory = [max(a.state_bytes.values()) / max(b.state_bytes.values()) for a, b in pairs]
         found[f"{label}: delta time over higher_order's, geometric mean"] = geometric_mean(deltas)
         found[f"{label}: delta time over higher_order's, worst"] = max(deltas)
+        many = [_deltas(a) / _deltas(b) for a, b in pairs if a.query in MANY_JOINS]
+        if many:
+            found[f"{label}: delta time over higher_order's, five or more joins, geometric mean"] = geometric_mean(many)
         found[f"{label}: memory over higher_order's, geometric mean"] = geometric_mean([max(m, 1e-6) for m in memory])
         found[f"{label}: memory over higher_order's, best"] = min(memory)
     return found
@@ -79,6 +87,9 @@ def print_table(runs: Sequence[Run], title: str, found: Mapping[str, float], con
     for name in ("query", "way", "initial", *deltas, "states", "verified"):
         table.add_column(name, justify="left" if name in ("way", "verified") else "right")
     for run in runs:
+        if run.failure:
+            table.add_row(f"Q{run.query}", run.label, run.failure)
+            continue
         cells = [f"{run.seconds(d):.3f}{'' if run.modes[d] == 'incremental' else ' r'}" for d in deltas]
         table.add_row(f"Q{run.query}", run.label, f"{run.initial:.2f}", *cells,
                       show_bytes(max(run.state_bytes.values())), "yes" if run.verified else "NO")  # fmt: skip
@@ -112,6 +123,7 @@ def _bars(runs: Sequence[Run], title: str, path: Path, panels: Sequence[Panel]) 
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as Canvas
 
+    runs = [run for run in runs if not run.failure]
     queries, labels = (list(dict.fromkeys(getattr(run, name) for run in runs)) for name in ("query", "label"))
     figure = Canvas(figsize=(5 * len(panels), 4.5), layout="constrained")
     FigureCanvasAgg(figure)

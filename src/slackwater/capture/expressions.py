@@ -13,6 +13,7 @@ from slackwater.algebra.expressions import Expr, call, col, quote, string_text
 from slackwater.capture.literals import TIME_ARITHMETIC, special_literal, time_arithmetic
 from slackwater.capture.trees import Tree, attribute_id, type_name
 from slackwater.capture.trees import Unsupported as Unsupported
+from slackwater.capture.unsaid import LENIENT
 
 _INFIX = {
     "Add": "+", "Subtract": "-", "Multiply": "*", "Divide": "/", "Remainder": "%", "EqualTo": "=",
@@ -37,11 +38,11 @@ _FUNCTIONS = {
 # Properties that say nothing the SQL text would have to repeat: they follow from the session's pinned settings.
 _SILENT = {
     "class", "num-children", "timeZoneId", "evalMode", "evalContext", "failOnError", "ansiEnabled", "nullOnOverflow",
-    "legacySizeOfNull", "nullable", "stringResultType", "dataType", "useStringTypeWhenEmpty",
+    "legacySizeOfNull", "nullable", "stringResultType", "dataType", "useStringTypeWhenEmpty", "lenient",
 }  # fmt: skip
 
 
-_DEFAULTS = (("legacyNegativeIndex", False),)
+_DEFAULTS = (("legacyNegativeIndex", False), ("followThreeValuedLogic", True), ("allowNullComparisonResult", False))
 """Properties that say nothing as long as they have these values."""
 
 
@@ -98,6 +99,8 @@ class ExpressionReader:
     functions: Callable[[], Mapping[str, str]]
     scalar: Callable[[Tree], Expr] | None = None
     declared: Mapping[str, str] = field(default_factory=dict)
+    _variables: dict[int, Expr] = field(default_factory=dict)
+    """What the parameters of the lambda functions around an expression are called."""
 
     def read(self, tree: Tree, replace: Callable[[Tree], Expr | None] | None = None) -> Expr:
         """Turn one expression; `replace` may answer for a subtree."""
@@ -117,11 +120,33 @@ class ExpressionReader:
             return self.scalar(tree)
         if name == "Alias" or name in _TRANSPARENT:
             return self.read(tree.children[0], replace)
+        if name == "LambdaFunction":
+            return self._lambda(tree, replace)
+        if name == "NamedLambdaVariable":
+            return self._variables[attribute_id(tree.props)]
         args = tuple(self.read(child, replace) for child in tree.children)
         return self._combine(tree, args)
 
+    def _lambda(self, tree: Tree, replace: Callable[[Tree], Expr | None] | None) -> Expr:
+        """A function of its own: `(x, y) -> …`. Its parameters are named by depth, so that equal queries look equal.
+
+        No column of a plan has a name that starts with an underscore (`NameBook`): no parameter can hide one.
+        """
+        body, *parameters = tree.children
+        outer = self._variables
+        named = {attribute_id(p.props): quote(f"_x{len(outer) + at}") for at, p in enumerate(parameters)}
+        self._variables = {**outer, **{ident: Expr("variable", (), text) for ident, text in named.items()}}
+        try:
+            inner = self.read(body, replace)
+        finally:
+            self._variables = outer
+        listed = ", ".join(named.values())
+        return Expr("lambda", (inner,), f"{f'({listed})' if len(named) > 1 else listed} -> {inner.text}")
+
     def _combine(self, tree: Tree, args: tuple[Expr, ...]) -> Expr:
         name = tree.name
+        if tree.props.get("lenient"):
+            return _lenient(tree, args)
         if name in _INFIX:
             return call(_INFIX[name], *args, dtype=_predicate_type(name))
         if name in TIME_ARITHMETIC:
@@ -190,8 +215,17 @@ def _struct_field(tree: Tree, child: Expr) -> str:
 def _like(tree: Tree, args: tuple[Expr, ...]) -> Expr:
     if tree.name == "RLike":
         return Expr("rlike", args, f"({args[0].text} RLIKE {args[1].text})", "boolean")
-    # Spark's JSON does not tell the escape character; a pattern with one of its own is refused before.
-    return Expr("like", args, f"({args[0].text} LIKE {args[1].text})", "boolean")
+    escape = tree.props.get("escape", "\\")  # noted where the query has one of its own
+    own = "" if escape == "\\" else f" ESCAPE {string_text(escape)}"
+    return Expr("like", args, f"({args[0].text} LIKE {args[1].text}{own})", "boolean")
+
+
+def _lenient(tree: Tree, args: tuple[Expr, ...]) -> Expr:
+    """NULL where the strict form would fail."""
+    if tree.name == "Cast":
+        dtype = type_name(tree.props["dataType"])
+        return Expr("try_cast", args, f"TRY_CAST({args[0].text} AS {dtype})", dtype)
+    return call(LENIENT[tree.name], *args)
 
 
 def _literal(tree: Tree) -> Expr:
@@ -201,6 +235,8 @@ def _literal(tree: Tree) -> Expr:
         raise Unsupported("EXPRESSION_UNSUPPORTED", "Literal", "a constant that only Spark's code can hold") from error
     if value is None:
         return Expr("lit", (), f"CAST(NULL AS {dtype})", dtype)
+    if "sql" in tree.props:
+        return Expr("lit", (), f"CAST({tree.props['sql']} AS {dtype})", dtype)
     text = str(value)
     if dtype == "boolean":
         return Expr("lit", (), text.upper(), dtype, text == "true")

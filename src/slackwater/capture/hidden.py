@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from slackwater.capture.expressions import Unsupported
+from slackwater.capture.trees import Unsupported
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from slackwater.capture.expressions import Unsupported
-from slackwater.capture.trees import class_names
+from slackwater.capture.trees import Unsupported, class_names
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject

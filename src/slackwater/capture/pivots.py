@@ -12,20 +12,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql.types import _parse_datatype_json_string
+
 from slackwater.algebra.expressions import Expr, call
 from slackwater.capture.expressions import ExpressionReader, Unsupported
 from slackwater.capture.hidden import java_nodes, java_seq
 from slackwater.capture.trees import Tree, class_names
+from slackwater.capture.unsaid import has_spelling
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
+    from pyspark.sql import SparkSession
 
 _VALUES = "pivotColumnValues"
 _SPELLED = ("string", "boolean", "tinyint", "smallint", "int", "bigint")
 """Types whose values Spark holds as it prints them; a date, for one, is a number of days to it."""
 
 
-def add_pivot_values(optimized: list[dict[str, Any]], plan: JavaObject) -> None:
+def add_pivot_values(optimized: list[dict[str, Any]], plan: JavaObject, spark: SparkSession) -> None:
     """The values of PIVOT are no expressions, so that Spark's JSON leaves them out: fetch them from the plan."""
     if not any(name == "PivotFirst" for name, _ in class_names(optimized)):
         return
@@ -36,7 +40,8 @@ def add_pivot_values(optimized: list[dict[str, Any]], plan: JavaObject) -> None:
                      if expr.getClass().getSimpleName() == "PivotFirst"]  # fmt: skip
             if len(held) == len(found):  # else they stay without values, and are not read
                 for part, expr in zip(held, found, strict=True):
-                    part[_VALUES] = [None if v is None else _text(v) for v in java_seq(expr.pivotColumnValues())]
+                    part[_VALUES] = [_written(v, expr.pivotColumn().dataType(), spark)
+                                     for v in java_seq(expr.pivotColumnValues())]  # fmt: skip
 
 
 def _is_pivot(part: dict[str, Any]) -> bool:
@@ -49,17 +54,29 @@ def _prefix(expr: JavaObject) -> Iterator[JavaObject]:
         yield from _prefix(child)
 
 
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _written(value: Any, dtype: JavaObject, spark: SparkSession) -> str | None:
+    """A value as a literal prints it; as SQL where only Spark knows what it means."""
+    if value is None:
+        return None
+    name = str(dtype.simpleString())
+    if name in _SPELLED:
+        return str(value).lower() if isinstance(value, bool) else str(value)
+    if not has_spelling(_parse_datatype_json_string(dtype.json())) or name == "float":
+        return ""  # Python has no such number, so that Spark would be given another
+    jvm: Any = spark._sc._jvm
+    return str(jvm.org.apache.spark.sql.catalyst.expressions.Literal(value, dtype).sql())
 
 
 def pivoted(tree: Tree, exprs: ExpressionReader) -> list[tuple[Expr, Expr]]:
     """For each value of PIVOT: what is picked, and the rows that it is picked from."""
     pivot, value = (exprs.read(child) for child in tree.children)
     values = tree.props.get(_VALUES)
-    if not isinstance(values, list) or not values or pivot.dtype not in _SPELLED:
+    if not isinstance(values, list) or not values or ("" in values and pivot.dtype != "string"):
         raise Unsupported("EXPRESSION_UNSUPPORTED", "PivotFirst", f"values of PIVOT of type {pivot.dtype}")
-    texts = [exprs.read(Tree("Literal", {"dataType": _json_type(pivot.dtype), "value": v}, ())) for v in values]
+    if pivot.dtype in _SPELLED:
+        texts = [exprs.read(Tree("Literal", {"dataType": _json_type(pivot.dtype), "value": v}, ())) for v in values]
+    else:
+        texts = [Expr("lit", (), f"CAST({v or 'NULL'} AS {pivot.dtype})", pivot.dtype) for v in values]
     return [(value, call("<=>", pivot, text, dtype="boolean")) for text in texts]
 
 

@@ -27,6 +27,7 @@ from slackwater.capture.prune_empty import prune_empty
 from slackwater.capture.ties import settle_ties
 from slackwater.capture.trees import Tree, attribute_id, class_names, parse
 from slackwater.capture.types import Typing, with_types
+from slackwater.capture.unsaid import note_unsaid
 from slackwater.capture.user_functions import UserFunction, functions_called
 from slackwater.errors import QueryRefused
 
@@ -79,9 +80,7 @@ _STATEMENTS = ("Command", "ParsedStatement", "ExecutableDuringAnalysis")
 _MOVING = re.compile(r"\b(?:date|timestamp\w*)\s*(['\"])\s*(?:now|today|tomorrow|yesterday)\b[^'\"]*\1", re.IGNORECASE)
 """Literals that Spark's parser turns into the present time, so that no plan shows what they were."""
 
-_LENIENT = re.compile(r"\btry_(?!(?:sum|avg)\()\w+\(", re.IGNORECASE)
 _COLLATED = re.compile(r"\bcollate[ (]", re.IGNORECASE)
-_OWN_ESCAPE = re.compile(r" ESCAPE '")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,12 +128,15 @@ def capture(
             optimized = json.loads(text)
             if ".Expand" in text:
                 _add_projections(optimized, plan)
-            note_lenient_aggregates(optimized, plan, str(execution.analyzed().toString()))
+            written = str(execution.analyzed().toString())
+            if _COLLATED.search(written):
+                raise Unsupported("EXPRESSION_UNSUPPORTED", "collation", COLLATED)
+            note_lenient_aggregates(optimized, plan, written)
+            note_unsaid(optimized, plan, written)
             add_generated(optimized, plan, spark)
-            add_pivot_values(optimized, plan)
+            add_pivot_values(optimized, plan, spark)
         if ".Expand" in text:
             settle_expands(optimized)
-        _refuse_what_json_hides(execution.analyzed())
         kinds = {name: function.kind for name, function in declared.items()}
         rel, order = _read(optimized, frame, spark, tables, kinds)
         if _foreign(analyzed):
@@ -206,22 +208,6 @@ def _refuse_duplicate_columns(frame: DataFrame) -> None:
     if twice:
         raise QueryRefused("QUERY_INVALID", f"the query gives out the column {twice[0]!r} twice",
                            "name every output column with AS")  # fmt: skip
-
-
-def _refuse_what_json_hides(analyzed: JavaObject) -> None:
-    """`try_add(x, y)` and `x + y` look the same in Spark's JSON, as do LIKE patterns with different escapes.
-
-    Only the analyzed plan's text tells them apart: the optimizer prints `try_add` as `+`.
-    """
-    text = analyzed.toString()
-    if found := _LENIENT.search(text):
-        raise Unsupported(
-            "EXPRESSION_UNSUPPORTED", found[0].rstrip("("), "lenient casts and arithmetic are not incremental yet"
-        )
-    if _COLLATED.search(text):
-        raise Unsupported("EXPRESSION_UNSUPPORTED", "collation", COLLATED)
-    if _OWN_ESCAPE.search(text):
-        raise Unsupported("EXPRESSION_UNSUPPORTED", "Like", "an ESCAPE of its own is not incremental yet")
 
 
 @contextmanager
