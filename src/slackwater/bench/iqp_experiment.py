@@ -21,6 +21,7 @@ from slackwater.arrivals.kinds import Forecaster
 from slackwater.bench.tpch_data import HELD_BACK, Slices, insert_slice, load
 from slackwater.bench.tpch_queries import QUERIES
 from slackwater.engine import Engine
+from slackwater.errors import SlackwaterError
 from slackwater.execution.reports import Refresh
 from slackwater.view import View
 
@@ -137,18 +138,26 @@ class Experiment:
 
     @contextmanager
     def limited(self, run: Run, limit: float) -> Iterator[None]:
-        """Stop Spark's jobs when the time is up; a refresh then goes on without states, and has not finished for us."""
+        """Stop Spark's jobs when the time is up, those of every further attempt as well; the run has then failed."""
+        over = threading.Event()
 
         def stop() -> None:
+            if over.wait(limit):
+                return
             run.failure = f"not within {limit:g} s"
-            self.engine.spark.sparkContext.cancelAllJobs()
+            while not over.wait(1.0):
+                self.engine.spark.sparkContext.cancelAllJobs()
 
-        timer = threading.Timer(limit, stop)
+        timer = threading.Thread(target=stop, daemon=True)
         timer.start()
         try:
             yield
+        except SlackwaterError:
+            if not run.failure:
+                raise
         finally:
-            timer.cancel()
+            over.set()
+            timer.join()
 
     def delta(self, label: str, share: float, tables: Sequence[str] = (), deletes: float = 0.0, *,
               counted: bool = True) -> None:  # fmt: skip
