@@ -26,6 +26,7 @@ PINNED = (
     "spark.sql.ansi.enforceReservedKeywords",
     "spark.sql.crossJoin.enabled",
     "spark.sql.legacy.integerGroupingId",
+    "spark.sql.timestampType",
 )
 """Spark settings that can change what a query means."""
 

@@ -29,6 +29,7 @@ from slackwater.declared import Declared
 from slackwater.errors import ViewError
 from slackwater.execution import explaining, verifying
 from slackwater.execution.compaction import compact_result, compact_states, compact_tables
+from slackwater.execution.counted import Counted
 from slackwater.execution.equal_states import release_unused, share_equal
 from slackwater.execution.leaves import inputs_of, readers_of, refuse_while_read, tables_read, views_read
 from slackwater.execution.program import Program
@@ -70,7 +71,7 @@ class View:
         self.shares: dict[str, float] = options.get("shares", {})
         self.choices = tuple(Choice(**c) for c in options.get("choices", ()))
         self._known_bytes: dict[str, int] = options.get("bytes", {})
-        self.observed: dict[str, float] = options.get("observed", {})
+        self.counted = Counted.from_json(options)
         self.corrections: dict[str, float] = options.get("corrections", {})
         self.functions: dict[str, dict[str, str]] = options.get("functions", {})
         self._planned: tuple[Any, StatePlan] | None = None
@@ -81,8 +82,6 @@ class View:
         self.states: dict[str, State] = {}
         self.grown: set[str] = set()
         """The states of what waits in lookups that a refresh should cut down to what waits indeed."""
-        self.sampled: dict[str, int] = {}
-        """The rows of each table when it was last seen what filters keep of them."""
         self.warm: set[str] = set()
         """The modes of refresh that have run in this process."""
         self.last_program: Program | None = None
@@ -308,7 +307,7 @@ class View:
         sizes = self.known_bytes()
         widths = {node_key(n): row_bytes(n) for n in self.plan.keepable()}
         found = {key: max(1, size // widths[key]) for key, size in sizes.items() if key in widths}
-        return {**found, **{key: max(1, int(rows)) for key, rows in self.observed.items() if key in found}}
+        return {**found, **{key: max(1, int(rows)) for key, rows in self.counted.rows.items() if key in found}}
 
     def known_bytes(self) -> dict[str, int]:
         """The last measured bytes of each state, kept or dropped."""
@@ -340,8 +339,7 @@ class View:
                 "refresh": policy_to_json(self.policy), "shares": self.shares,
                 "forecast": self.forecaster.to_dict(), "choices": listed,
                 "bytes": {**self._known_bytes, **sizes}, "logical": to_json(self.logical_plan),
-                "observed": self.observed, "corrections": self.corrections,
-                "functions": self.functions}  # fmt: skip
+                "corrections": self.corrections, "functions": self.functions, **self.counted.to_json()}  # fmt: skip
 
     def planned_states(self, situation: Any, plan: Callable[[], StatePlan]) -> StatePlan:
         """The choice of states in a situation; planned once while the situation lasts."""

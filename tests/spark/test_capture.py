@@ -18,6 +18,7 @@ from slackwater.algebra.printer import tree_text
 from slackwater.bench.tpch_queries import QUERIES
 from slackwater.capture import Captured
 from slackwater.settings import pinned_settings
+from tests.spark.settling import session_with
 
 GOLDEN_SPARK = "4.2"
 """The Spark whose optimizer the goldens show; other releases may order things differently."""
@@ -485,6 +486,49 @@ def test_expressions_mean_the_same_when_written_back(
     assert "try_to_timestamp(s)" not in kept
     if spark.version.startswith(GOLDEN_SPARK):
         golden("capture/expressions.txt", "\n".join(lines))
+
+
+ALONE = {
+    "SELECT s FROM typed WHERE s ILIKE 'X!_Y%' ESCAPE '!'": True,
+    "SELECT i, split_part('a,b,c', ',', i) AS x FROM typed": False,
+    "SELECT s, i FROM typed WHERE array_contains(array('a\nb', 'it''s'), s)": True,
+    "SELECT i, array('a\nb') AS x FROM typed": True,
+    "SELECT i, n FROM typed LATERAL VIEW explode(sequence(1, 3)) x AS n": False,
+    "SELECT i FROM typed WHERE array_contains(sequence(1, 5), i)": False,
+    "SELECT map_from_arrays(sequence(1, 20), transform(sequence(1, 20), x -> x * x))[i] AS x FROM typed": False,
+    "SELECT i, get(arr, 9) AS x, get(arr, i - 1) AS y FROM typed": True,
+    "SELECT b, try_cast(s AS INT) AS n, count(*) AS c FROM typed GROUP BY ROLLUP (b, try_cast(s AS INT))": True,
+    "SELECT i FROM typed WHERE st = named_struct('a b', 3, 'it''s', 'x_y%')": False,
+    "SELECT i, hex(concat(s, CAST(X'FF' AS STRING))) AS x FROM typed": False,
+    "SELECT i, max(try_divide(l, i - 3)) OVER (PARTITION BY b) AS x FROM typed": True,
+    "SELECT i FROM typed WHERE i = (SELECT max(try_cast(s AS INT)) FROM typed) OR s LIKE '#_%' ESCAPE '#'": True,
+    "SELECT i, 'two\nlines' AS x, try_to_number('7', '9') AS y FROM typed": False,
+}
+"""Queries with one thing each that Spark's JSON does not say, and whether they are followed: alone, because the others
+would see to it that it is found out."""
+
+
+def test_what_json_does_not_say_is_found_out_for_each_query_alone(engine: sw.Engine) -> None:
+    table = engine.create_table("typed", TYPED)
+    table.insert(TYPED_ROWS[:5])
+    views = {sql: engine.create_view(f"v{n}", sql) for n, sql in enumerate(ALONE)}
+    table.insert([*TYPED_ROWS[5:], (21, *TYPED_ROWS[0][1:6], "a\nb", *TYPED_ROWS[0][7:])])
+    wrong = []
+    for sql, view in views.items():
+        view.refresh()
+        if not view.verify() or isinstance(view.plan, Opaque) is ALONE[sql]:
+            wrong.append(f"{sql}\n{view.plan}\n{view.verify()}")
+    assert not wrong, "\n\n".join(wrong)
+
+
+def test_an_array_that_is_null_has_no_size_under_any_settings(engine: sw.Engine, spark: SparkSession) -> None:
+    with session_with(spark, ansi__enabled="false"):
+        table = engine.create_table("lists", "id INT, x ARRAY<INT>")
+        table.insert([(1, [1, 2]), (2, None)])
+        view = engine.create_view("sizes", "SELECT id, array_size(x) AS n, size(x) AS m FROM lists")
+    table.insert([(3, None)])
+    view.refresh()
+    assert sorted(map(tuple, view.result().collect())) == [(1, 2, 2), (2, None, -1), (3, None, -1)]
 
 
 # --- what is recomputed ----------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,9 @@ from pyspark.sql import SparkSession
 
 import slackwater as sw
 from slackwater.errors import SlackwaterError
+from slackwater.execution import refresh
+from slackwater.execution.sampling import kept_shares
+from slackwater.execution.state_planning import Prices
 from slackwater.execution.states import release
 from slackwater.planning.rates import Rates
 from slackwater.planning.strategies import STRATEGIES
@@ -100,6 +104,37 @@ def test_every_strategy_gives_the_same_result(shop: sw.Engine, strategy: str) ->
         assert not report.states
     if strategy == "incremental":
         assert report.mode == "incremental"
+
+
+def test_a_recompute_is_charged_for_the_states_that_it_drops(shop: sw.Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    view = shop.create_view("totals", QUERY, forecast=sw.fixed({"lines": 5}))
+    assert view.states
+    # To write a state costs so much now that none that is there should be dropped for a little less work today.
+    shop._rates = replace(SLOW, write=1e-2)
+    prices = Prices(incremental=0.60, recompute=0.59, compare=True, quick=False)
+    monkeypatch.setattr(refresh, "price_now", lambda *_: prices)
+    add_lines(shop, 60)
+    report = view.refresh()
+    assert report.mode == "incremental"
+    assert "for the states that it drops" in report.reason
+    monkeypatch.setattr(refresh, "price_now", lambda *_: replace(prices, incremental=10**6))
+    add_lines(shop, 70)
+    assert view.refresh().mode == "recompute"
+    assert view.verify()
+
+
+def test_filters_are_sampled_again_when_tables_have_grown(shop: sw.Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    sampled = []
+    monkeypatch.setattr(refresh, "kept_shares", lambda *args: sampled.append(args) or kept_shares(*args))
+    view = shop.create_view("totals", QUERY, strategy="rebatch")
+    assert len(sampled) == 1
+    add_lines(shop, 80)
+    view.refresh()
+    assert len(sampled) == 1, "five lines more of a thousand change nothing"
+    shop.table("lines").insert([(n % 200, n % 37) for n in range(400)])
+    view.refresh()
+    assert len(sampled) == 2
+    assert view.verify()
 
 
 def test_states_never_exceed_the_budget(shop: sw.Engine) -> None:

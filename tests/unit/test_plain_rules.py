@@ -103,7 +103,7 @@ def test_an_ordering_reads_what_its_aggregate_keeps() -> None:
     assert node_key(redone.child) in kept_by_rule(redone, {"lines"}, NARROW)
 
 
-def test_auto_goes_by_these_rules_within_the_budget() -> None:
+def test_plain_goes_by_these_rules_within_the_budget() -> None:
     rows = {"lines": 6_000_000, "orders": 1_500_000, "customers": 150_000}
     facts = Facts(total("sum"), rows, {}, NARROW, lambda t: () if t == "lines" else (0,), {}, Rates())
     coming = {t: Expected(0.01 * n) for t, n in rows.items()}

@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from pyspark.errors import PySparkException
 
-from slackwater.algebra.expressions import Expr, call, col, quote, string_text
+from slackwater.algebra.expressions import Expr, call, col, lit, quote, string_text
 from slackwater.capture.literals import TIME_ARITHMETIC, special_literal, time_arithmetic
 from slackwater.capture.trees import Tree, attribute_id, type_name
 from slackwater.capture.trees import Unsupported as Unsupported
@@ -146,6 +146,7 @@ class ExpressionReader:
     def _combine(self, tree: Tree, args: tuple[Expr, ...]) -> Expr:
         name = tree.name
         if tree.props.get("lenient"):
+            _check_properties(tree)
             return _lenient(tree, args)
         if name in _INFIX:
             return call(_INFIX[name], *args, dtype=_predicate_type(name))
@@ -171,6 +172,8 @@ class ExpressionReader:
             return _like(tree, args)
         if name == "GetStructField":
             return Expr(name, args, f"{args[0].text}.{quote(_struct_field(tree, args[0]))}")
+        if name == "GetArrayItem" and not tree.props.get("failOnError", True):
+            return call("get", *args)
         if name in ("GetArrayItem", "GetMapValue"):
             return Expr(name, args, f"{args[0].text}[{args[1].text}]")
         return self._function(tree, args)
@@ -182,9 +185,10 @@ class ExpressionReader:
         function = _FUNCTIONS.get(name) or self.functions().get(name)
         if function is None:
             raise Unsupported("EXPRESSION_UNSUPPORTED", name, "no SQL function stands for this expression")
-        extra = {k: v for k, v in tree.props.items() if k not in _SILENT and not _is_child_index(v)}
-        if any(v not in (None, [], {}) and (k, v) not in _DEFAULTS for k, v in extra.items()):
-            raise Unsupported("EXPRESSION_UNSUPPORTED", name, f"its properties {sorted(extra)} have no place in SQL")
+        _check_properties(tree)
+        if name == "Size" and not tree.props.get("legacySizeOfNull", False):
+            # As `array_size` is; `size` itself would say -1 under some settings.
+            return call("if", call("is_null", args[0], dtype="boolean"), lit(None), call("size", *args))
         if not function.isidentifier():
             # An operator such as << stands between its operands, one such as ~ before its only one.
             if len(args) == 2:
@@ -192,6 +196,13 @@ class ExpressionReader:
             if len(args) != 1:
                 raise Unsupported("EXPRESSION_UNSUPPORTED", name, f"the operator {function} has no safe spelling")
         return call(function, *args)
+
+
+def _check_properties(tree: Tree) -> None:
+    """Refuse an expression of which Spark tells something that its SQL would not say."""
+    extra = {k: v for k, v in tree.props.items() if k not in _SILENT and not _is_child_index(v)}
+    if any(v not in (None, [], {}) and (k, v) not in _DEFAULTS for k, v in extra.items()):
+        raise Unsupported("EXPRESSION_UNSUPPORTED", tree.name, f"its properties {sorted(extra)} have no place in SQL")
 
 
 def _is_child_index(value: object) -> bool:
@@ -248,7 +259,7 @@ def _literal(tree: Tree) -> Expr:
         return Expr("lit", (), f"CAST('{Decimal(text):f}' AS {dtype.upper()})", dtype, Decimal(text))
     if dtype in ("float", "double"):
         return Expr("lit", (), f"CAST('{float(text)!r}' AS {dtype.upper()})", dtype, float(text))
-    if dtype == "string":
+    if dtype == "string" and "\ufffd" not in text:  # which may stand for bytes that are no text
         return Expr("lit", (), string_text(text), dtype, text)
     if dtype == "date" and re.fullmatch(r"[-+]?\d{4,}-\d\d-\d\d", text):
         return Expr("lit", (), f"DATE '{text}'", dtype)

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _VALUES = "pivotColumnValues"
+_UNREADABLE = ""
+"""Stands for a value that has no spelling."""
+
 _SPELLED = ("string", "boolean", "tinyint", "smallint", "int", "bigint")
 """Types whose values Spark holds as it prints them; a date, for one, is a number of days to it."""
 
@@ -61,8 +64,8 @@ def _written(value: Any, dtype: JavaObject, spark: SparkSession) -> str | None:
     name = str(dtype.simpleString())
     if name in _SPELLED:
         return str(value).lower() if isinstance(value, bool) else str(value)
-    if not has_spelling(_parse_datatype_json_string(dtype.json())) or name == "float":
-        return ""  # Python has no such number, so that Spark would be given another
+    if name in ("float", "double") or not has_spelling(_parse_datatype_json_string(dtype.json())):
+        return _UNREADABLE  # to PIVOT no NaN is like another, which no comparison in SQL says
     jvm: Any = spark._sc._jvm
     return str(jvm.org.apache.spark.sql.catalyst.expressions.Literal(value, dtype).sql())
 
@@ -70,8 +73,11 @@ def _written(value: Any, dtype: JavaObject, spark: SparkSession) -> str | None:
 def pivoted(tree: Tree, exprs: ExpressionReader) -> list[tuple[Expr, Expr]]:
     """For each value of PIVOT: what is picked, and the rows that it is picked from."""
     pivot, value = (exprs.read(child) for child in tree.children)
-    values = tree.props.get(_VALUES)
-    if not isinstance(values, list) or not values or ("" in values and pivot.dtype != "string"):
+    values: list[str | None] = tree.props.get(_VALUES) or []
+    # PIVOT looks NULL up among dates and decimals, and never finds it among values that it must compare in order.
+    has_null = pivot.dtype in (*_SPELLED, "date") or pivot.dtype.startswith("decimal")
+    unreadable = _UNREADABLE in values and pivot.dtype != "string"
+    if not values or unreadable or (None in values and not has_null):
         raise Unsupported("EXPRESSION_UNSUPPORTED", "PivotFirst", f"values of PIVOT of type {pivot.dtype}")
     if pivot.dtype in _SPELLED:
         texts = [exprs.read(Tree("Literal", {"dataType": _json_type(pivot.dtype), "value": v}, ())) for v in values]

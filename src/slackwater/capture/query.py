@@ -48,8 +48,12 @@ CAPTURE_SETTINGS = {
     "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
     "spark.sql.optimizer.inSetConversionThreshold": "100000",
     "spark.sql.maxToStringFields": "10000",
+    "spark.sql.maxPlanStringLength": "2147483632",
 }
 """Session settings under which queries are captured, on top of the view's pinned ones."""
+
+_PRINTED = {"spark.sql.session.timeZone": "UTC", "spark.sql.legacy.timeParserPolicy": "CORRECTED"}
+"""Session settings while Spark prints a plan."""
 
 _UNSTABLE = {
     "CurrentTimestamp", "Now", "CurrentDate", "CurrentTime", "LocalTimestamp", "CurrentBatchTimestamp", "CurrentUser",
@@ -212,16 +216,23 @@ def _refuse_duplicate_columns(frame: DataFrame) -> None:
 
 @contextmanager
 def _clocks_at_utc(spark: SparkSession) -> Iterator[None]:
-    """Let Spark print timestamps in UTC: in the session's zone two of them look alike when clocks go back."""
+    """Let Spark print dates and timestamps so that they can be read back.
+
+    In the session's zone two timestamps look alike when clocks go back; by the legacy rules dates before our era look
+    like others.
+    """
     jvm: Any = spark._sc._jvm
     sessions = jvm.org.apache.spark.sql.classic.SparkSession
-    active, zone = sessions.getActiveSession(), str(spark.conf.get("spark.sql.session.timeZone"))
-    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    active = sessions.getActiveSession()
+    before = {name: str(spark.conf.get(name)) for name in _PRINTED}
+    for name, value in _PRINTED.items():
+        spark.conf.set(name, value)
     sessions.setActiveSession(spark._jsparkSession)
     try:
         yield
     finally:
-        spark.conf.set("spark.sql.session.timeZone", zone)
+        for name, value in before.items():
+            spark.conf.set(name, value)
         if active.isDefined():
             sessions.setActiveSession(active.get())
 

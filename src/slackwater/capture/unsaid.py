@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType, _parse_datatype_json_value
 
 from slackwater.capture.hidden import java_nodes, java_seq
@@ -26,7 +27,13 @@ LENIENT = {"Cast": "try_cast", "Add": "try_add", "Subtract": "try_subtract", "Mu
 """Spark's classes that can be lenient, and how each is then written."""
 
 _CALLED = re.compile(r"\b(try_(?!(?:sum|avg)\()\w+)\(", re.IGNORECASE)
-_OWN_ESCAPE = re.compile(r" ESCAPE '")
+_ESCAPES = re.compile(r" ESCAPE '|\bilike\(", re.IGNORECASE)
+"""Where a LIKE may have an escape character of its own: ILIKE prints it among its arguments."""
+
+_GARBLED = re.compile(r"@[0-9a-f]+\b|\ufffd")
+"""What the text of a constant has in it where Java printed an object's address, or bytes that are no text."""
+
+_NAME = re.compile(r"[A-Za-z]\w*")
 _SPELLED = re.compile(r"boolean|(tiny|small|big)?int|float|double|string|date|binary|decimal\(\d+,\d+\)")
 """Types whose constants Spark prints as SQL that means the same under any settings."""
 
@@ -37,19 +44,23 @@ def note_unsaid(optimized: list[dict[str, Any]], plan: JavaObject, analyzed: str
     if others := sorted(called - set(LENIENT.values())):
         raise Unsupported("EXPRESSION_UNSUPPORTED", others[0], "lenient functions of this kind are not incremental yet")
     constants = any(name == "Literal" and _is_composed(item) for name, item in class_names(optimized))
-    if called or constants or _OWN_ESCAPE.search(analyzed):
+    if called or constants or _ESCAPES.search(analyzed):
         _note_plan(optimized, plan)
 
 
 def _note_plan(items: list[dict[str, Any]], plan: JavaObject) -> None:
     for item, node in zip(items, java_nodes(plan), strict=True):
-        said, meant = list(_expressions(list(item.values()))), java_seq(node.expressions())
+        said = [part for parts in _expressions(list(item.values())) for part in parts]
+        meant = [one for expr in java_seq(node.expressions()) for one in _prefix(expr)]
         if len(said) != len(meant):
-            raise Unsupported("EXPRESSION_UNSUPPORTED", str(item["class"]).rsplit(".", 1)[-1],
-                              "what Spark does not tell of its expressions cannot be found out")  # fmt: skip
-        for parts, expr in zip(said, meant, strict=True):
-            for part, one in zip(parts, _prefix(expr), strict=True):
-                _note(part, one)
+            raise _unknown(item)
+        for part, one in zip(said, meant, strict=True):
+            _note(part, one)
+
+
+def _unknown(part: dict[str, Any]) -> Unsupported:
+    reason = "what Spark does not tell of its expressions cannot be found out"
+    return Unsupported("EXPRESSION_UNSUPPORTED", str(part["class"]).rsplit(".", 1)[-1], reason)
 
 
 def _expressions(value: list[Any]) -> Iterator[list[dict[str, Any]]]:
@@ -70,6 +81,9 @@ def _prefix(expr: JavaObject) -> Iterator[JavaObject]:
 
 def _note(part: dict[str, Any], expr: JavaObject) -> None:
     name = str(part["class"]).rsplit(".", 1)[-1]
+    noted = name in LENIENT or name in ("Like", "Literal") or isinstance(part.get("plan"), list)
+    if noted and str(expr.getClass().getName()) != str(part["class"]):
+        raise _unknown(part)
     if name == "ElementAt":
         part["lenient"] = not expr.failOnError()
     elif name in LENIENT:
@@ -77,7 +91,12 @@ def _note(part: dict[str, Any], expr: JavaObject) -> None:
     elif name == "Like":
         part["escape"] = str(expr.escapeChar())
     elif name == "Literal" and _is_composed(part) and has_spelling(_parse_datatype_json_value(part["dataType"])):
-        part["sql"] = str(expr.sql())
+        try:
+            text = str(expr.sql())
+        except Py4JJavaError:  # a constant that Spark itself cannot print
+            return
+        if not _GARBLED.search(text):
+            part["sql"] = text
     elif isinstance(part.get("plan"), list):
         _note_plan(part["plan"], expr.plan())
 
@@ -95,5 +114,5 @@ def has_spelling(dtype: DataType) -> bool:
     if isinstance(dtype, MapType):
         return has_spelling(dtype.keyType) and has_spelling(dtype.valueType)
     if isinstance(dtype, StructType):
-        return all(has_spelling(f.dataType) for f in dtype)
+        return all(has_spelling(f.dataType) and _NAME.fullmatch(f.name) for f in dtype)
     return _SPELLED.fullmatch(dtype.simpleString()) is not None

@@ -29,11 +29,15 @@ WIDE = 8
 """How many aggregates are measured at once."""
 
 
+KINDS_OF_WORK = 2
+"""Goes up when a rate comes to mean other work than before: numbers measured earlier no longer count then."""
+
+
 def cluster_of(spark: SparkSession) -> str:
     """What the numbers belong to; another one asks for new numbers."""
     context = spark._sc
     memory = spark.conf.get("spark.executor.memory", "") or ""
-    return f"{context.version} {context.master} {context.defaultParallelism} {memory}"
+    return f"{context.version} {context.master} {context.defaultParallelism} {memory} ({KINDS_OF_WORK})"
 
 
 def calibrate(spark: SparkSession, scratch: Path | None = None) -> Rates:

@@ -9,9 +9,8 @@ from slackwater.algebra.printer import describe, node_key
 from slackwater.delta.aggregate import keeps_partials
 from slackwater.delta.environment import Change
 from slackwater.delta.ways import Operator, ways
-from slackwater.execution.leaves import leaves
-from slackwater.execution.program import INCREMENTAL, INITIAL, compile_program
-from slackwater.execution.state_planning import Facts, price_now
+from slackwater.execution.program import INCREMENTAL, INITIAL, RECOMPUTE, compile_program
+from slackwater.execution.state_planning import price_now
 from slackwater.planning.choices import Choice
 from slackwater.planning.sending import rows_to_send
 from slackwater.planning.strategies import BY_RULE
@@ -71,18 +70,21 @@ def program_sql(view: View) -> str:
     """The SQL of the next refresh."""
     if isinstance(view.plan, Opaque):
         return compile_program(view.plan, INITIAL, {}, {}, view.wanted, {}).as_sql()
-    read = leaves(view.engine, view.inputs)
-    sizes = {name: table.count() for name, table in read.items()}
-    changes = {t: Change(max(1, n // 100), 0, n) for t, n in sizes.items() if not read[t].complete}
-    keys = {name: tuple([f.name for f in table.schema].index(k) for k in table.key) for name, table in read.items()}
-    facts = Facts(view.plan, sizes, view.observed, view.shares, lambda name: keys[name], view.known_bytes(),
-                  view.engine.rates, view.corrections)  # fmt: skip
+    from slackwater.execution.refresh import Refresher
+
+    refresher = Refresher(view)
+    facts, sizes = refresher.facts(), {t: s.rows for t, s in refresher.tables.items()}
+    changes = {t: Change(max(1, n // 100), 0, n) for t, n in sizes.items() if not refresher.tables[t].complete}
     cards = facts.cardinalities({})
     prices = price_now(facts, changes, view.kept)
     by_rule = prices.quick or view.strategy in BY_RULE
-    recomputed = bool(view.wanted - view.kept) or _lacks_partials(view) if by_rule else prices.nothing_helps
+    if by_rule:
+        recomputed = bool(view.wanted - view.kept) or _lacks_partials(view)
+    else:
+        recomputed = refresher.mode_by_price(prices, changes)[0] == RECOMPUTE
     if recomputed:
-        mode, changes, kept, wanted = INITIAL, {}, frozenset[str](), view.wanted
+        mode = RECOMPUTE if view.version else INITIAL
+        changes, kept, wanted = {}, frozenset[str](), view.wanted
     else:
         mode, kept, wanted = INCREMENTAL, view.kept, view.kept
     weights = {key: key in view.states and view.states[key].weighted for key in kept}

@@ -11,7 +11,7 @@ from slackwater.delta.environment import Change, Environment, Purpose, Step
 from slackwater.delta.lookup import keep_waiting
 from slackwater.delta.rules import build_missing, difference, full, lookup_asks, result_delta
 from slackwater.execution.gathering import MODERATE, InputRows, gather_root, gather_steps, shuffles_much
-from slackwater.execution.render import render
+from slackwater.execution.render import render, shown
 
 INITIAL, RECOMPUTE, INCREMENTAL = "initial", "recompute", "incremental"
 
@@ -60,10 +60,11 @@ class Program:
 
     def as_sql(self) -> str:
         """The program as SQL text."""
-        parts = [f"-- {s.purpose.value}: {s.name}\n{render(s.rel)};" for s in self.steps]
-        if self.root is not None:
-            purpose = Purpose.FULL if self.mode == INITIAL else Purpose.RESULT
-            parts.append(f"-- {purpose.value}\n{render(self.root)};")
+        with shown():
+            parts = [f"-- {s.purpose.value}: {s.name}\n{render(s.rel)};" for s in self.steps]
+            if self.root is not None:
+                purpose = Purpose.FULL if self.mode == INITIAL else Purpose.RESULT
+                parts.append(f"-- {purpose.value}\n{render(self.root)};")
         return "\n\n".join(parts) or "-- nothing to do"
 
 
@@ -107,5 +108,7 @@ def compile_program(
     keep_waiting(plan, env, lookup_asks(env))
     origins = {id(rel): key for (key, what), rel in env.memo.items() if what == "F.new"}
     known, rels = InputRows(tables, changes, rows), [root, *(s.rel for s in env.steps)]
-    heavy = shuffles_much(rels, known) or sum(known.read(rel) for rel in rels) > MODERATE
+    # What a recomputed query does is its own affair: it runs as it would in Spark.
+    unknown = isinstance(plan, Opaque)
+    heavy = unknown or shuffles_much(rels, known) or sum(known.read(rel) for rel in rels) > MODERATE
     return Program(mode, tuple(env.steps), root, env.reasons, origins, heavy=heavy)

@@ -26,7 +26,7 @@ from slackwater.execution.failures import first_line
 from slackwater.execution.fitting import fit, sizes_of
 from slackwater.execution.leaves import leaves
 from slackwater.execution.plan_shape import made_for_another_strategy, shaped
-from slackwater.execution.program import INCREMENTAL, INITIAL, RECOMPUTE, Program, compile_program
+from slackwater.execution.program import INCREMENTAL, INITIAL, RECOMPUTE, Program, compile_program, nothing
 from slackwater.execution.reports import Refresh
 from slackwater.execution.runner import Bindings, Outcome, run
 from slackwater.execution.sampling import filtered_scans, kept_shares
@@ -185,26 +185,29 @@ class Refresher:
         self.prices = price_now(self.facts(), self.changes, frozenset(self.view.states))
         if self.prices.quick or self.view.strategy in BY_RULE:
             return self._plain_mode()
-        incremental, recompute = seconds_text(self.prices.incremental), seconds_text(self.prices.recompute)
-        if self.prices.recompute <= CLEARLY * self.prices.incremental or self.prices.nothing_helps:
-            lost = self._lost_by_recompute()
+        return self.mode_by_price(self.prices, self.changes)
+
+    def mode_by_price(self, prices: Prices, changes: Mapping[str, Change]) -> tuple[str, str]:
+        """Whether changes are followed or everything is computed anew, and why."""
+        incremental, recompute = seconds_text(prices.incremental), seconds_text(prices.recompute)
+        if prices.recompute <= CLEARLY * prices.incremental or prices.nothing_helps:
+            lost = self._lost_by_recompute(prices, changes)
             if lost <= 0:
                 return RECOMPUTE, f"a recompute should take {recompute}, an incremental refresh {incremental}"
             return INCREMENTAL, (f"it should take {incremental}, a recompute {recompute} and then"
                                  f" {seconds_text(lost)} more than it saves, for the states that it drops")  # fmt: skip
         return INCREMENTAL, f"it should take {incremental}, a recompute {recompute}"
 
-    def _lost_by_recompute(self) -> float:
+    def _lost_by_recompute(self, prices: Prices, changes: Mapping[str, Change]) -> float:
         """What a recompute costs more than an incremental refresh, with the states to build and the refresh after it.
 
         A recompute starts without states. Counter-example to looking at this refresh alone: it is a little cheaper to
         recompute a view and to compare results, so every refresh does, and builds all states again, which none uses.
         """
-        assert self.prices is not None  # noqa: S101 - priced before it is asked
-        now = {INCREMENTAL: self.prices.incremental, RECOMPUTE: self.prices.recompute}
+        now = {INCREMENTAL: prices.incremental, RECOMPUTE: prices.recompute}
         total = {}
         for mode, seconds in now.items():
-            at_hand = self._next_at_hand(mode, frozenset(self.view.states) if mode == INCREMENTAL else frozenset())
+            at_hand = self._next_at_hand(mode, self.view.kept if mode == INCREMENTAL else frozenset(), changes)
             after = plan_next(self.facts(), self.view.strategy, self._budget(), self.expected(), at_hand)
             total[mode] = seconds + after.build + self.facts().corrected(INCREMENTAL, after.seconds)
         return total[RECOMPUTE] - total[INCREMENTAL]
@@ -223,7 +226,8 @@ class Refresher:
     def facts(self) -> Facts:
         """What the planner must know."""
         view = self.view
-        return Facts(view.plan, {t: s.rows for t, s in self.tables.items()}, view.observed, view.shares, self._unique,
+        rows = {t: s.rows for t, s in self.tables.items()}
+        return Facts(view.plan, rows, view.counted.now(view.plan, rows), view.shares, self._unique,
                      view.known_bytes(), self.engine.rates,
                      view.corrections, view.only(view.plan) if view.only is not None else None)  # fmt: skip
 
@@ -263,7 +267,8 @@ class Refresher:
         weights = {key: state.weighted for key, state in self.at_hand.items()}
         sizes = {t: s.rows for t, s in self.tables.items()}
         program = compile_program(view.plan, mode, self.changes, weights, wanted, view.row_estimates(), sizes,
-                                  to_send=self._to_send(), settle=self._to_settle(), few_tasks=changed <= SMALL_DELTA,
+                                  to_send=self._to_send() if with_states else nothing,
+                                  settle=self._to_settle(), few_tasks=changed <= SMALL_DELTA,
                                   signed_result=view.result_is_signed(), compare=self._compares())  # fmt: skip
         small = mode == INCREMENTAL and changed <= SMALL_DELTA
         kind = "batch" if program.heavy else "delta" if small else "large delta"
@@ -317,13 +322,13 @@ class Refresher:
     def _sample(self) -> None:
         """See what the filters keep, unless the tables are about as large as when they were last looked at."""
         view, now = self.view, {t: s.rows for t, s in self.tables.items()}
-        if view.sampled.keys() == now.keys() and all(1 / GROWN <= (now[t] + 1) / (n + 1) <= GROWN
-                                                     for t, n in view.sampled.items()):  # fmt: skip
+        last = view.counted.sampled
+        if last.keys() == now.keys() and all(1 / GROWN <= (now[t] + 1) / (n + 1) <= GROWN for t, n in last.items()):
             return
         spark = self.engine.sessions.get("delta", view.settings)
         leaves = filtered_scans(view.logical_plan)
         view.shares = {**view.shares, **kept_shares(leaves, spark, self._frame, now)}
-        view.sampled = now
+        view.counted.sampled = now
 
     def _base_rows(self, node: Rel) -> int:
         return max((self.tables[leaf.table].rows for leaf in node.walk() if isinstance(leaf, Scan)), default=1)
@@ -338,7 +343,8 @@ class Refresher:
 
     def _plan_states(self, mode: str) -> StatePlan:
         """The states for the next refresh, chosen before this one runs: it can build them in passing."""
-        view, expected, at_hand = self.view, self.expected(), self._next_at_hand(mode, frozenset(self.at_hand))
+        view, expected = self.view, self.expected()
+        at_hand = self._next_at_hand(mode, frozenset(self.at_hand), self.changes)
         coming = tuple(sorted((t, _about(e.rows), round(4 * e.deletes)) for t, e in expected.items()))
 
         def plan() -> StatePlan:
@@ -352,10 +358,10 @@ class Refresher:
         planned = view.planned_states((mode, at_hand.states, at_hand.passing, _about(self._budget()), coming), plan)
         return planned if planned.size <= self._budget() else plan()
 
-    def _next_at_hand(self, mode: str, states: frozenset[str]) -> AtHand:
+    def _next_at_hand(self, mode: str, states: frozenset[str], changes: Mapping[str, Change]) -> AtHand:
         """What a run in this mode has, and what it computes anyway."""
         by_price = mode == INCREMENTAL and self.view.strategy not in BY_RULE
-        passing = passing_by(self.facts(), self.changes, states) if by_price else frozenset[str]()
+        passing = passing_by(self.facts(), changes, states) if by_price else frozenset[str]()
         return AtHand(states, mode != INCREMENTAL, self.view.known_bytes(), passing, self._serves())
 
     def _serves(self) -> float:
@@ -435,7 +441,7 @@ class Refresher:
         }
         predicted = self._predicted(mode)
         seconds = self.timer.total()
-        view.observed = {**view.observed, **outcome.observed}
+        view.counted.add(outcome.observed, {t: s.rows for t, s in self.tables.items()})
         if mode in view.warm:  # the first run of a program is slow while Java compiles it: it teaches nothing
             view.corrections = learned(view.corrections, mode, predicted, seconds["total"])
         view.warm.add(mode)

@@ -6,6 +6,10 @@ Leaves are temporary views: `table@old`, `table@new`, `table@delta`, and one for
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
 from slackwater.algebra import nodes as n
 from slackwater.algebra.aggregates import is_float
 from slackwater.algebra.expressions import Expr, quote
@@ -108,9 +112,26 @@ def _sub(node: n.Rel) -> str:
     return f"({indent(render(node))})"
 
 
+_SHOWN: ContextVar[bool] = ContextVar("shown", default=False)
+"""Whether the text is for people."""
+
+
+@contextmanager
+def shown() -> Iterator[None]:
+    """Within, nested SELECTs are shifted to the right.
+
+    Such a text is not for Spark: a line break inside a constant would be shifted too.
+    """
+    token = _SHOWN.set(True)
+    try:
+        yield
+    finally:
+        _SHOWN.reset(token)
+
+
 def indent(sql: str) -> str:
-    """Shift a nested SELECT to the right so that the nesting shows."""
-    return sql.replace("\n", "\n  ")
+    """A nested SELECT; where it is shown, so that the nesting shows."""
+    return sql.replace("\n", "\n  ") if _SHOWN.get() else sql
 
 
 def _names(node: n.Rel) -> list[str]:

@@ -73,6 +73,9 @@ def run(program: Program, spark: SparkSession, bindings: Bindings, files: Wareho
         schema: StructType) -> Outcome:  # fmt: skip
     """Run a program; files are written and states filled when it returns, but nothing is visible yet."""
     outcome = Outcome()
+    context: Any = spark._sc._jsc.sc()
+    before = context.getLocalProperty(CUT_ALL)
+    context.setLocalProperty(CUT_ALL, "true")
     try:
         _bind_inputs(program, spark, bindings)
         executed: dict[str, DataFrame] = {}
@@ -87,6 +90,8 @@ def run(program: Program, spark: SparkSession, bindings: Bindings, files: Wareho
     except BaseException:
         outcome.discard(files)
         raise
+    finally:
+        context.setLocalProperty(CUT_ALL, before)
     return outcome
 
 
@@ -173,7 +178,6 @@ def _submitter(spark: SparkSession) -> Callable[..., Future[Any]]:
     """Start work in a thread under the caller's job group, pool and other local properties of Spark."""
     context: Any = spark._sc._jsc.sc()
     properties = context.getLocalProperties().clone()
-    properties.setProperty(CUT_ALL, "true")
 
     def carried(work: Callable[..., Any], *args: Any) -> Any:
         context.setLocalProperties(properties.clone())

@@ -46,6 +46,13 @@ START_SETTINGS = {
 """Only a starting Spark takes these; many small queries need them, and their history would fill the heap
 (docs/design/06)."""
 
+_MEANING = {
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.legacy.followThreeValuedLogicInArrayExists": "true",
+    "spark.sql.legacy.allowNullComparisonResultInArraySort": "false",
+}
+"""What the SQL that we write depends on, whatever the user's session says by the time of a refresh."""
+
 _KINDS: dict[str, Mapping[str, str]] = {
     "delta": DELTA_SETTINGS,
     "large delta": LARGE_DELTA_SETTINGS,
@@ -104,6 +111,8 @@ class Sessions:
             session.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
             # ${…} in a query or a name would be replaced by what the session or the environment holds at that moment.
             session.conf.set("spark.sql.variable.substitute", "false")
+            for name, value in _MEANING.items():
+                session.conf.set(name, value)
             self._functions.install(session)
             self._made[slot] = session
         return self._made[slot]
