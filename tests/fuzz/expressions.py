@@ -124,6 +124,14 @@ class Expressions:
             LONG: [f"{column} + 1", f"{column} % 3"],
             LIST: [column],
         }  # fmt: skip
+        spelled = {  # by Spark alone, or otherwise elsewhere
+            INT: [f"try_add({column}, 2147483600)", f"transform(array({column}, 2), x -> x + {column})"],
+            TEXT: [f"try_cast({column} AS INT)", f"array_contains(array('a', 'it''s'), {column})"],
+            LIST: [f"transform({column}, (x, at) -> concat(x, at))", f"filter({column}, x -> x IS NOT NULL)",
+                   f"exists({column}, x -> x > get({column}, 0))"],
+        }  # fmt: skip
+        if dtype in spelled and lists and self._chance(0.3):
+            return Column(f"{self.random.choice(spelled[dtype])} {ONLY_SPARK}", kind)
         return Column(self.random.choice(made[dtype]), kind, "" if dtype in (MONEY, LIST) else dtype)
 
     # --- aggregates -----------------------------------------------------------------------------------

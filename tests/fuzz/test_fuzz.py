@@ -109,6 +109,7 @@ def test_the_generator_draws_every_kind_of_query() -> None:
              "NOT EXISTS", "INTERSECT", "EXCEPT", "EXCEPT ALL", "ROLLUP", "CUBE", "GROUPING SETS", "grouping(",
              "OVER (", "PARTITION BY", "ROWS BETWEEN", "row_number", "lag(", "nth_value", "cume_dist", "WITH w",
              "VALUES", "PIVOT", "explode", "OUTER explode", "percentile", "max_by", "collect_list", "(SELECT max(",
+             "try_cast(", "transform(",
              "LIMIT 1)")  # fmt: skip
     assert [part for part in parts if not any(part in text for text in drawn)] == []
     assert len(set(drawn)) > 780
