@@ -62,3 +62,13 @@ ROUNDS: list[Round] = [
 def test_an_input_of_which_no_column_is_read(engine: sw.Engine, query: str, kinds: int) -> None:
     """Its kept rows could not be put beside their changes, and had no column to be grouped or ordered by."""
     check_view(engine, ViewCase(R_AND_S, SOME_ROWS, ROUNDS, query, query, ["exact"] * kinds, "incremental"))
+
+
+def test_a_table_that_only_the_text_reads(engine: sw.Engine) -> None:
+    """Spark saw that the join has no rows and dropped a table; `verify` then did not find it."""
+    query = "SELECT r.a FROM r JOIN s ON r.a = s.c WHERE 1 = 2 UNION ALL SELECT a FROM r"
+    check_view(engine, ViewCase(R_AND_S, SOME_ROWS, ROUNDS, query, query, ["exact"], "incremental"))
+    view = engine.view("v")
+    assert view.inputs == ("r",)
+    engine.drop_table("s")
+    assert view.verify()

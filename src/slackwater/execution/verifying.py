@@ -6,6 +6,7 @@ import math
 import time
 from typing import TYPE_CHECKING, Any
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -34,18 +35,29 @@ def recompute(view: View) -> DataFrame:
     as they are in the view.
     """
     spark = view.engine.sessions.get("batch", view.settings)
-    by_text = view.sql is not None and (isinstance(view.plan, Opaque) or not view.ordered)
+    if view.sql is not None and (isinstance(view.plan, Opaque) or not view.ordered):
+        for name, table in leaves(view.engine, _mentioned(view)).items():
+            rows = table.snapshot(spark, view.version).toDF(*(f.name for f in table.schema))
+            rows.createOrReplaceTempView("`" + name.replace("`", "``") + "`")
+        try:
+            return spark.sql(str(view.sql)).toDF(*view.columns)
+        except AnalysisException as error:
+            # A table that the query mentions and its plan does not read may have been dropped.
+            if isinstance(view.plan, Opaque) or error.getCondition() != "TABLE_OR_VIEW_NOT_FOUND":
+                raise
     for name, table in leaves(view.engine, view.inputs).items():
-        rows = table.snapshot(spark, view.version)
-        if by_text:
-            rows.toDF(*(f.name for f in table.schema)).createOrReplaceTempView("`" + name.replace("`", "``") + "`")
-        else:
-            bind_table(spark, name, "new", rows)
-    if by_text:
-        return spark.sql(str(view.sql)).toDF(*view.columns)
+        bind_table(spark, name, "new", table.snapshot(spark, view.version))
     program = compile_program(view.logical_plan, INITIAL, {}, {}, frozenset(), {})
     assert program.root is not None  # noqa: S101 - a full program always has a root
     return spark.sql(render(program.root)).toDF(*view.columns)
+
+
+def _mentioned(view: View) -> list[str]:
+    """What the text of the query may read: more than the plan does where Spark saw that a part has no rows."""
+    text = str(view.sql).casefold()
+    names = [t.name for t in view.engine.tables()] + [v.name for v in view.engine.views() if v.version]
+    others = (name for name in names if name.casefold().replace("`", "``") in text and name != view.name)
+    return [*view.inputs, *(name for name in others if name not in view.inputs)]
 
 
 def verify(view: View, examples: int) -> Verification:
