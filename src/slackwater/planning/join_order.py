@@ -24,6 +24,9 @@ LeafRows = Callable[[Rel], float]
 UniqueKeys = Callable[[str], tuple[int, ...]]
 """The column positions of a table's key; empty where it has none."""
 
+ALIKE = 0.75
+"""From this share on, two tables are about as large as each other."""
+
 
 @dataclass(slots=True)
 class Part:
@@ -167,11 +170,13 @@ def _output(a: Part, b: Part, conditions: list[Expr], distinct: dict[str, float]
         return a.rows * min(1.0, b.rows / b.base_rows)
     if any(key <= {x for x, _ in equal} for key in a.keys):
         return b.rows * min(1.0, a.rows / a.base_rows)
-    guess = max(min(a.base_rows, b.base_rows) ** 0.75, 1.0)
+    smaller, larger = sorted((a.base_rows, b.base_rows))
+    # Where nobody has declared a key, the smaller of two tables is taken to be looked up in; two alike, many to many.
+    guess = smaller if smaller <= ALIKE * larger else smaller**0.75
     values = 1.0
     for x, y in equal[:2]:
         values *= min(distinct.get(x, guess), distinct.get(y, guess))
-    return float(a.rows * b.rows / max(values, 1.0))
+    return float(a.rows * b.rows / max(min(values, smaller), 1.0))
 
 
 def _join(
