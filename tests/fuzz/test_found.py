@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from datetime import date
+
 import pytest
 
 import slackwater as sw
@@ -72,3 +75,59 @@ def test_a_table_that_only_the_text_reads(engine: sw.Engine) -> None:
     assert view.inputs == ("r",)
     engine.drop_table("s")
     assert view.verify()
+
+
+def test_flags_over_a_union(engine: sw.Engine) -> None:
+    """Spark's optimizer failed where EXISTS stood in the list of a SELECT over a union, and the view was recomputed."""
+    schema: Schema = {
+        "t0": {"a0": "STRING", "b0": "STRING", "c0": "INT", "d0": "INT", "xs": "ARRAY<INT>"},
+        "t1": {"a1": "INT", "b1": "STRING", "c1": "STRING", "d1": "DOUBLE"},
+        "t2": {"a2": "INT", "b2": "DATE", "c2": "STRING", "d2": "BOOLEAN"},
+    }
+    start = {
+        "t0": [
+            ("a", None, None, None, None),
+            ("a", "", 7, None, None),
+            (None, "it's", 1, None, None),
+            (None, None, 3, 1, None),
+            (None, "a", None, None, None),
+            (None, "ü", 3, 3, None),
+            (None, None, None, None, None),
+            (None, None, None, None, None),
+            (None, None, None, None, None),
+            (None, None, 7, None, [1]),
+            (None, "ü", None, 3, None),
+            ("b", None, None, 2, [1]),
+        ],
+        "t1": [
+            (3, "a", "b", math.nan),
+            (-1, "a", "b", math.nan),
+            (-1, "a", "b", math.nan),
+            (-1, "a", "b", math.nan),
+            (-1, "a", "b", math.nan),
+            (-1, "a", "b", math.nan),
+            (-1, "ü", "it's", math.nan),
+            (-1, "a", "b", math.nan),
+            (-1, "a", "b", math.nan),
+            (None, "a", "b", -0.0),
+            (-1, "a", "b", math.nan),
+            (2, None, "b", math.nan),
+        ],
+        "t2": [],
+    }
+    rounds: list[Round] = [
+        {
+            "t1": ([(-1, "a", "b", math.nan), (2, None, "b", math.nan)], []),
+            "t2": ([(7, date(1969, 12, 31), "", None)], []),
+        },
+        {
+            "t2": ([], [(7, date(1969, 12, 31), "", None)]),
+            "t1": ([], [(-1, "a", "b", math.nan), (2, None, "b", math.nan)]),
+        },
+    ]
+    query = """SELECT min(x37.c0) AS c0 FROM (SELECT x34.d0 AS c0, max(x32.d0) AS c1
+        FROM t0 x32 CROSS JOIN t2 x33 LEFT JOIN t0 x34 ON x32.b0 = x34.a0
+        WHERE x34.a0 NOT IN (SELECT y35.b0 FROM t0 y35 WHERE y35.b0 IS NOT NULL)
+        AND NOT EXISTS (SELECT 1 FROM t1 y36 WHERE y36.b1 IS NOT DISTINCT FROM x33.c2)
+        GROUP BY x34.d0) x37 WHERE (x37.c1 = (-1) OR x37.c1 IN (SELECT y38.a2 FROM t2 y38)) HAVING sum(x37.c1) >= 1"""
+    check_view(engine, ViewCase(schema, start, rounds, query, query, ["exact"]))

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from slackwater.algebra.joins import EXISTS, MatchJoin
 from slackwater.algebra.nodes import Input, Opaque, Rel, Scan
 from slackwater.delta.environment import Change, Environment, Purpose, Step
 from slackwater.delta.lookup import keep_waiting
@@ -57,6 +58,12 @@ class Program:
         rels = [s.rel for s in self.steps] + ([self.root] if self.root is not None else [])
         made = {s.name for s in self.steps}
         return frozenset(x.name for rel in rels for x in rel.walk() if isinstance(x, Input) and x.name not in made)
+
+    @property
+    def flags(self) -> bool:
+        """Whether a step asks for the matches of a row in a column of its own."""
+        rels = [s.rel for s in self.steps] + ([self.root] if self.root is not None else [])
+        return any(isinstance(x, MatchJoin) and x.kind == EXISTS for rel in rels for x in rel.walk())
 
     def as_sql(self) -> str:
         """The program as SQL text."""

@@ -30,6 +30,7 @@ from slackwater.execution.program import INCREMENTAL, INITIAL, RECOMPUTE, Progra
 from slackwater.execution.reports import Refresh
 from slackwater.execution.runner import Bindings, Outcome, run
 from slackwater.execution.sampling import filtered_scans, kept_shares
+from slackwater.execution.sessions import WITH_FLAGS
 from slackwater.execution.sharing import make_room
 from slackwater.execution.state_planning import (
     Facts,
@@ -272,7 +273,7 @@ class Refresher:
                                   signed_result=view.result_is_signed(), compare=self._compares())  # fmt: skip
         small = mode == INCREMENTAL and changed <= SMALL_DELTA
         kind = "batch" if program.heavy else "delta" if small else "large delta"
-        spark = self.engine.sessions.get(kind, view.settings)
+        spark = self.engine.sessions.get(f"{kind}{WITH_FLAGS}" if program.flags else kind, view.settings)
         self.timer.phase("plan")
         outcome = run(program, spark, self._bindings(spark), self.engine.files, f"v{view.id}", view.result_schema)
         self.timer.phase("run")

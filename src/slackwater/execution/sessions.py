@@ -53,10 +53,17 @@ _MEANING = {
 }
 """What the SQL that we write depends on, whatever the user's session says by the time of a refresh."""
 
+_FLAG_SETTINGS = {
+    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.PushProjectionThroughUnion"
+}
+"""Where EXISTS stands in the list of a SELECT over a union, this rule of Spark ends in `key not found`."""
+
+WITH_FLAGS = " with flags"
+
+_WORK = {"delta": DELTA_SETTINGS, "large delta": LARGE_DELTA_SETTINGS, "batch": BATCH_SETTINGS}
 _KINDS: dict[str, Mapping[str, str]] = {
-    "delta": DELTA_SETTINGS,
-    "large delta": LARGE_DELTA_SETTINGS,
-    "batch": BATCH_SETTINGS,
+    **_WORK,
+    **{f"{kind}{WITH_FLAGS}": {**settings, **_FLAG_SETTINGS} for kind, settings in _WORK.items()},
     "capture": CAPTURE_SETTINGS,
 }
 
@@ -102,7 +109,7 @@ class Sessions:
         self._made: dict[tuple[str, tuple[tuple[str, str], ...]], SparkSession] = {}
 
     def get(self, kind: str, pinned: Mapping[str, str]) -> SparkSession:
-        """The session for a kind of work ("delta", "batch", "capture") under a view's pinned settings."""
+        """The session for a kind of work ("delta", "batch", "batch with flags") under a view's pinned settings."""
         slot = (kind, tuple(sorted(pinned.items())))
         if slot not in self._made:
             session = self.user.newSession()
