@@ -139,6 +139,9 @@ def _bars(runs: Sequence[Run], title: str, path: Path, panels: Sequence[Panel]) 
     seconds = [axes for axes, (_, unit, _) in zip(grid[0], panels, strict=True) if unit == "seconds"]
     for axes in seconds[1:]:
         axes.sharey(seconds[0])
+    least = min((number(run) for _, unit, number in panels if unit == "seconds" for run in runs), default=0.0)
+    if seconds and least > 0:
+        seconds[0].set_ylim(bottom=0.7 * least)  # else the shortest bars would lie below the axis
     grid[0][0].legend(fontsize=7)
     figure.suptitle(title)
     figure.savefig(path, dpi=120)
