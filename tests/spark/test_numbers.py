@@ -44,6 +44,26 @@ def test_a_decimal_sum_that_overflows_and_comes_back(warehouse: sw.Engine, spark
     settle(view)
 
 
+@pytest.mark.parametrize("scale", [2, 6, 20])
+def test_wide_decimals_are_taken_back(warehouse: sw.Engine, scale: int) -> None:
+    """Spark negates no more than 34 digits exactly; a sum follows the deletes of shorter numbers all the same."""
+    digits = 34 - scale
+    some = [Decimal("9" * digits + "." + "8" * scale), Decimal("-" + "7" * digits + "." + "6" * scale), None]
+    table = warehouse.create_table(fresh("t"), f"g INT, m DECIMAL(38,{scale})")
+    table.insert([(g, m) for g in range(3) for m in [*some, Decimal(1)]])
+    view = warehouse.create_view(fresh(), f"SELECT g, sum(m) AS s FROM {table.name} GROUP BY g")
+    table.delete([(0, some[0]), (1, some[1]), (1, None), (2, Decimal(1))])
+    settle(view)
+    assert "redone" not in str(view.explain())
+    longer = Decimal("1" + "2" * digits + "." + "3" * scale)
+    table.insert([(0, longer), (1, longer)])
+    settle(view)
+    table.delete([(1, longer)])
+    settle(view, "recompute")
+    table.delete([(0, some[1])])
+    settle(view)
+
+
 @pytest.mark.usefixtures("eager_compaction")
 @pytest.mark.slow
 def test_sums_that_are_never_exact(tmp_path: Path, spark: SparkSession) -> None:

@@ -100,7 +100,7 @@ class Decimal38:
 
 
 NEGATED_EXACTLY = 34
-"""Spark rounds to so many digits when it negates a decimal: a delete of a longer one cannot be subtracted."""
+"""Spark rounds to so many digits when it negates a decimal. A delete of a longer number cannot be subtracted."""
 
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 _SMALL_INTS = ("tinyint", "smallint", "int")
@@ -124,9 +124,9 @@ def _combine(func: str, dtype: str) -> Combine:
     if func in _MERGED_BY_THEMSELVES:
         return Combine.MERGEABLE
     if func == "sum":
-        if dtype in _SMALL_INTS or dtype == "bigint" or (decimal and decimal.precision <= NEGATED_EXACTLY):
+        if dtype in _SMALL_INTS or dtype == "bigint" or decimal:
             return Combine.ADDITIVE
-        return Combine.MERGEABLE if dtype in _FLOATS or decimal else Combine.REDO
+        return Combine.MERGEABLE if dtype in _FLOATS else Combine.REDO
     if func == "avg":
         if dtype in _SMALL_INTS or (decimal and average_is_exact(decimal)):
             return Combine.ADDITIVE

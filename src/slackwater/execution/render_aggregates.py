@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from slackwater.algebra import nodes as n
-from slackwater.algebra.aggregates import AggCall, decimal_of, is_float
+from slackwater.algebra.aggregates import NEGATED_EXACTLY, AggCall, decimal_of, is_float
 from slackwater.algebra.expressions import Expr, col, quote
 from slackwater.algebra.partials import (
     DELETES,
@@ -75,8 +75,17 @@ def _initial(call: AggCall, column: PartialColumn, weighted: bool) -> str:
     if column.role == "square" or call.func not in ("sum", "avg"):
         exact = f"CAST({arg} AS {_small_decimal(call)})"
         value = f"{exact} * {exact}" if column.role == "square" else exact
-    signed = f"IF({WEIGHT} > 0, {value}, -({value}))" if weighted else value
+    signed = f"IF({WEIGHT} > 0, {value}, {_negated(call, value)})" if weighted else value
     return _guarded(f"SUM({signed}){where}", f"COUNT({arg}){where}", column)
+
+
+def _negated(call: AggCall, value: str) -> str:
+    """A value with the other sign. A number with more digits than Spark negates exactly stops the program instead."""
+    decimal = decimal_of(call.args[0].dtype)
+    if decimal is None or decimal.precision <= NEGATED_EXACTLY:
+        return f"-({value})"
+    most = f"{'9' * NEGATED_EXACTLY}E-{decimal.scale}BD"
+    return f"IF({value} BETWEEN -{most} AND {most}, -({value}), IF({value} IS NULL, NULL, raise_error('{OVERFLOW}')))"
 
 
 def _small_decimal(call: AggCall) -> str:
