@@ -43,7 +43,7 @@ from slackwater.planning.cardinality import row_bytes
 from slackwater.planning.choices import Choice
 from slackwater.planning.strategies import StatePlan
 from slackwater.schedules import policy_of, schedule_of
-from slackwater.storage.records import ViewRecord
+from slackwater.storage.records import SegmentRecord, ViewRecord
 from slackwater.storage.relations import RelationReader
 from slackwater.table import change_feed
 
@@ -121,11 +121,6 @@ class View:
             types = [_parse_datatype_string(f.dtype) for f in self.plan.schema]
             self._schema = StructType([StructField(n, t, True) for n, t in zip(self.columns, types, strict=True)])
         return self._schema
-
-    @property
-    def result_schema(self) -> StructType:
-        """The result's columns, as files name them by position."""
-        return self.schema
 
     @property
     def budget(self) -> int:
@@ -294,20 +289,24 @@ class View:
 
     def result_is_signed(self) -> bool:
         """Whether the result's segments hold deletes that have not been merged away yet."""
-        return any(s.sign < 0 for s in self.engine.catalog.segments(f"v{self.id}", at=self.version))
+        return any(s.sign < 0 for s in self.result_segments())
+
+    def result_segments(self) -> tuple[SegmentRecord, ...]:
+        """Where the result's rows are."""
+        return self.engine.catalog.segments(f"v{self.id}", at=self.version)
 
     def result_rows(self, spark: SparkSession) -> DataFrame:
         """The result's segments as they are: rows added and, with weights, rows taken away."""
-        segments = self.engine.catalog.segments(f"v{self.id}", at=self.version)
         names = [f.name for f in self.plan.schema]
-        return self.result_reader(spark).signed(segments, names)
+        return self.result_reader(spark).signed(self.result_segments(), names)
 
     def row_estimates(self) -> dict[str, int]:
         """Roughly how many rows each state has, from its bytes."""
         sizes = self.known_bytes()
         widths = {node_key(n): row_bytes(n) for n in self.plan.keepable()}
         found = {key: max(1, size // widths[key]) for key, size in sizes.items() if key in widths}
-        return {**found, **{key: max(1, int(rows)) for key, rows in self.counted.rows.items() if key in found}}
+        found |= {key: max(1, int(rows)) for key, rows in self.counted.rows.items() if key in found}
+        return found | {key: rows for s in self.states.values() for key, rows in s.counted_rows().items()}
 
     def known_bytes(self) -> dict[str, int]:
         """The last measured bytes of each state, kept or dropped."""

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from slackwater.algebra.expressions import call, col
+import pytest
+
+from slackwater.algebra.aggregates import AggCall
+from slackwater.algebra.expressions import call, col, lit
 from slackwater.algebra.joins import EXISTS, SEMI, MatchJoin
-from slackwater.algebra.nodes import Field, Opaque
-from slackwater.execution.program import INITIAL, RECOMPUTE, compile_program
+from slackwater.algebra.nodes import Aggregate, Field, Filter, Item, Opaque, Project, Rel, Scan
+from slackwater.algebra.partials import carried_fields
+from slackwater.algebra.printer import node_key
+from slackwater.delta.environment import Change, Purpose
+from slackwater.execution.program import FEW, INCREMENTAL, INITIAL, RECOMPUTE, compile_program
 from slackwater.execution.render import render, shown
 from tests.unit.test_plain_rules import CUSTOMERS, LINES
 
@@ -28,3 +34,48 @@ def test_programs_with_flags_are_told_apart() -> None:
     plain = MatchJoin(LINES, CUSTOMERS, same, SEMI)
     found = [compile_program(x, INITIAL, {}, {}, frozenset(), {}).flags for x in (flagged, plain)]
     assert found == [True, False]
+
+
+def collected(plan: Rel, *, rows: int = 10, deleted: int = 0) -> bool:
+    """Whether the driver takes the partial rows of the plan's aggregate when lines come and go."""
+    agg = next(x for x in plan.walk() if isinstance(x, Aggregate))
+    key = node_key(agg)
+    changes = {"lines": Change(5, deleted, 1000)}
+    program = compile_program(plan, INCREMENTAL, changes, {key: False}, frozenset({key}), {key: rows}, {"lines": 1000},
+                              collect=True)  # fmt: skip
+    if program.collected is None:
+        assert [step.key for step in program.steps if step.purpose is not Purpose.SHARE] == [key]
+        return False
+    assert program.root is not None
+    assert program.collected is agg
+    assert program.root.names == (*plan.names, *(f.name for f in carried_fields(agg)))
+    assert not program.steps, "there is one query"
+    return True
+
+
+def grouped(func: str = "sum", key: str = "bigint") -> Aggregate:
+    rows = Scan("lines", (Field("k", key), Field("x", "bigint")), (0, 1))
+    return Aggregate(rows, (Item("k", col("k", key)),), (AggCall("s", func, (col("x", "bigint"),), "bigint"),))
+
+
+def test_the_driver_takes_the_partial_rows_of_a_small_aggregate() -> None:
+    doubled = call("+", col("s", "bigint"), col("s", "bigint"), dtype="bigint")
+    assert collected(grouped())
+    assert collected(grouped(key="decimal(38,6)"), deleted=3)
+    assert collected(Project(Project(grouped(), (Item("s", col("s", "bigint")),)), (Item("d", doubled),)))
+    assert collected(grouped("max"))
+
+
+@pytest.mark.parametrize(
+    ("plan", "known"),
+    [
+        pytest.param(grouped(), {"rows": FEW + 1}, id="many groups"),
+        pytest.param(grouped("max"), {"deleted": 1}, id="groups are redone"),
+        pytest.param(grouped(key="timestamp"), {}, id="a type that does not come back as it went"),
+        pytest.param(
+            Filter(grouped(), call(">", col("s", "bigint"), lit(0), dtype="boolean")), {}, id="a filter loses groups"
+        ),
+    ],
+)
+def test_where_spark_keeps_them(plan: Rel, known: dict[str, int]) -> None:
+    assert not collected(plan, **known)

@@ -20,6 +20,9 @@ DELETES = "_d"
 """The number of deleted input rows behind a change; what decides whether a mergeable group is redone."""
 
 
+CARRIED = "s$"
+"""How the names of columns start that show a new partial row."""
+
 MERGE = "slackwater_merge_"
 """How the names of the SQL functions start that merge the results of user-defined aggregates."""
 
@@ -99,6 +102,11 @@ def partial_schema(agg: Aggregate, *, deletes: bool = False) -> Schema:
     columns = tuple(Field(c.name, c.dtype) for call in agg.aggs for c in partial_columns(call))
     counts = (Field(ROWS, "bigint"),) + ((Field(DELETES, "bigint"),) if deletes else ())
     return keys + columns + counts
+
+
+def carried_fields(agg: Aggregate) -> Schema:
+    """The columns in which a change shows an aggregate's new partial rows."""
+    return tuple(Field(f"{CARRIED}{f.name}", f.dtype) for f in partial_schema(agg))
 
 
 def finish_text(call: AggCall, prefix: str = "") -> str:
@@ -212,6 +220,8 @@ class AggChange(Rel):
         redo: fresh partial rows of the groups that had deletes, where the class of the aggregate asks for it.
         restrict: look up only the touched groups of `old` before merging; worth a join where the state is large.
         gather: one task reads it all.
+        carry: beside its output, a group's row shows its new partial row, and a group whose output stays as it is has a
+            row of weight 0 for that.
     """
 
     old: Rel
@@ -220,12 +230,13 @@ class AggChange(Rel):
     agg: Aggregate
     restrict: bool = field(default=True, compare=False)
     gather: bool = field(default=False, compare=False)
+    carry: bool = False
     child_names: ClassVar[tuple[str, ...]] = ("old", "change", "redo")
 
     @property
     def schema(self) -> Schema:
-        """The aggregate's output."""
-        return self.agg.schema
+        """The aggregate's output, and the partial rows where they are carried along."""
+        return self.agg.schema + (carried_fields(self.agg) if self.carry else ())
 
     @property
     def weighted(self) -> bool:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 from slackwater.algebra.aggregates import Combine
-from slackwater.algebra.joins import KeyedJoin
+from slackwater.algebra.joins import KeyedJoin, MatchJoin
 from slackwater.algebra.lookups import LookupJoin
 from slackwater.algebra.multi_join import MultiJoin
 from slackwater.algebra.nodes import (
@@ -236,7 +239,10 @@ def _plain_full(node: Rel, env: Environment, at: str) -> Rel:
         sent = env.side_to_send(node.left, node.right)
         return Join(full(node.left, env, at), full(node.right, env, at), node.condition, sent)
     children = (full(child, env, at) for child in node.children)
-    return node.with_children(tuple(plain_bag(c) if i in node.plain_inputs else c for i, c in enumerate(children)))
+    whole = node.with_children(tuple(plain_bag(c) if i in node.plain_inputs else c for i, c in enumerate(children)))
+    if isinstance(whole, MatchJoin) and isinstance(node, MatchJoin) and not math.isinf(env.to_send(node.right)):
+        return replace(whole, broadcast=True)
+    return whole
 
 
 def _share_full(node: LookupJoin, env: Environment) -> None:

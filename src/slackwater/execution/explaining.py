@@ -90,7 +90,7 @@ def program_sql(view: View) -> str:
     weights = {key: key in view.states and view.states[key].weighted for key in kept}
     program = compile_program(view.plan, mode, changes, weights, wanted, view.row_estimates(), sizes,
                               to_send=lambda node: rows_to_send(cards, node), signed_result=view.result_is_signed(),
-                              compare=prices.compare and not by_rule)  # fmt: skip
+                              compare=prices.compare and not by_rule, collect=True)  # fmt: skip
     return program.as_sql()
 
 

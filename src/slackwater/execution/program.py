@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from slackwater.algebra.aggregates import decimal_of
 from slackwater.algebra.joins import EXISTS, MatchJoin
-from slackwater.algebra.nodes import Input, Opaque, Rel, Scan
+from slackwater.algebra.nodes import Aggregate, Input, Opaque, Project, Rel, Scan, pass_through
+from slackwater.algebra.partials import AggChange, carried_fields, partial_schema
 from slackwater.delta.environment import Change, Environment, Purpose, Step
 from slackwater.delta.lookup import keep_waiting
 from slackwater.delta.rules import build_missing, difference, full, lookup_asks, result_delta
@@ -15,6 +17,11 @@ from slackwater.execution.gathering import MODERATE, InputRows, gather_root, gat
 from slackwater.execution.render import render, shown
 
 INITIAL, RECOMPUTE, INCREMENTAL = "initial", "recompute", "incremental"
+
+FEW = 1_000
+"""So many groups of an aggregate are a matter for the driver."""
+
+_COLLECTED = ("tinyint", "smallint", "int", "bigint", "float", "double", "string", "boolean", "date", "binary")
 
 
 def nothing(_: Rel) -> float:
@@ -33,6 +40,7 @@ class Program:
         reasons: why a node is redone, by its key.
         heavy: a join moves many rows; a session for small work is not for it.
         carried: keys of the states that stay as they are, although something below them changed.
+        collected: the aggregate whose new partial rows come with the root's, to be kept by the driver.
         origins: which node of the plan a relation of the program is the full output of, by the relation's identity.
     """
 
@@ -43,6 +51,7 @@ class Program:
     origins: Mapping[int, str] = field(default_factory=dict)
     carried: frozenset[str] = frozenset()
     heavy: bool = False
+    collected: Aggregate | None = None
 
     @property
     def scans(self) -> frozenset[tuple[str, str]]:
@@ -89,12 +98,14 @@ def compile_program(
     few_tasks: bool = True,
     signed_result: bool = False,
     compare: bool = False,
+    collect: bool = False,
 ) -> Program:
     """Compile a refresh from the plan, the states at hand, the states wanted next and what changed.
 
     With `table_rows` at hand and `few_tasks`, small work is put in few tasks. With `compare` the change comes from
     comparing results. Full outputs of which there are few rows `to_send` are sent to every task.
-    Of the states to `settle`, what no longer waits is dropped.
+    Of the states to `settle`, what no longer waits is dropped. With `collect` the driver may take over the few partial
+    rows of the aggregate at the top.
     """
     tables = table_rows or {}
     if mode == INCREMENTAL:
@@ -108,7 +119,8 @@ def compile_program(
         if table_rows is not None and few_tasks:
             steps = gather_steps(steps, known)
             delta = gather_root(delta, known) if delta is not None else None
-        return Program(mode, steps, delta, env.reasons, carried=frozenset(env.carried), heavy=heavy)
+        made = Program(mode, steps, delta, env.reasons, carried=frozenset(env.carried), heavy=heavy)
+        return in_one_pass(made, rows) if collect else made
     env = Environment({}, states, wanted, initial=True, rows=rows, to_send=to_send, tables=tables,
                       signed_result=signed_result)  # fmt: skip
     root = full(plan, env, "new") if mode == INITIAL else difference(plan, env)
@@ -119,3 +131,36 @@ def compile_program(
     unknown = isinstance(plan, Opaque)
     heavy = unknown or shuffles_much(rels, known) or sum(known.read(rel) for rel in rels) > MODERATE
     return Program(mode, tuple(env.steps), root, env.reasons, origins, heavy=heavy)
+
+
+def in_one_pass(program: Program, rows: Mapping[str, int]) -> Program:
+    """Let the partial rows of a small aggregate at the top come with the result's change.
+
+    Otherwise a step would compute what the change adds to them, and the root would read it: one more plan for Spark to
+    make, which takes longer than the rows themselves. Nodes above the aggregate hand the partial rows on, so they must
+    be projections; a filter would lose some.
+    """
+    above: list[Project] = []
+    top = program.root
+    while isinstance(top, Project):
+        above.append(top)
+        top = top.child
+    if not isinstance(top, AggChange) or top.redo is not None or not isinstance(top.change, Input):
+        return program
+    agg, name = top.agg, top.change.name
+    step = next((s for s in program.steps if s.name == name and s.purpose is Purpose.APPEND), None)
+    if step is None or rows.get(step.key, FEW + 1) > FEW or not _collectable(program.root, agg):
+        return program
+    others = [s for s in program.steps if s is not step]
+    if any(isinstance(x, Input) and x.name == name for s in others for x in s.rel.walk()):
+        return program
+    root: Rel = replace(top, change=step.rel, restrict=False, carry=True)
+    for node in reversed(above):
+        root = Project(root, (*node.items, *pass_through(carried_fields(agg))))
+    return replace(program, steps=tuple(others), root=root, collected=agg)
+
+
+def _collectable(root: Rel | None, agg: Aggregate) -> bool:
+    """Whether all that comes to the driver goes back to Spark as it came."""
+    types = [f.dtype for f in (*(root.schema if root is not None else ()), *partial_schema(agg))]
+    return not any(a.user for a in agg.aggs) and all(t in _COLLECTED or decimal_of(t) is not None for t in types)

@@ -32,6 +32,7 @@ from slackwater.execution.runner import Bindings, Outcome, run
 from slackwater.execution.sampling import filtered_scans, kept_shares
 from slackwater.execution.sessions import WITH_FLAGS
 from slackwater.execution.sharing import make_room
+from slackwater.execution.small_results import merge_small
 from slackwater.execution.state_planning import (
     Facts,
     Prices,
@@ -253,7 +254,6 @@ class Refresher:
 
     def _attempt(self, mode: str, with_states: bool, reason: str) -> Refresh:
         view = self.view
-        changed = sum(c.inserted + c.deleted for c in self.changes.values())
         self.at_hand = dict(view.states) if mode == INCREMENTAL or (mode == INITIAL and with_states) else {}
         if mode != INCREMENTAL and not isinstance(view.plan, Opaque) and not self.at_hand:
             self._plan_anew()
@@ -269,15 +269,19 @@ class Refresher:
         sizes = {t: s.rows for t, s in self.tables.items()}
         program = compile_program(view.plan, mode, self.changes, weights, wanted, view.row_estimates(), sizes,
                                   to_send=self._to_send() if with_states else nothing,
-                                  settle=self._to_settle(), few_tasks=changed <= SMALL_DELTA,
-                                  signed_result=view.result_is_signed(), compare=self._compares())  # fmt: skip
-        small = mode == INCREMENTAL and changed <= SMALL_DELTA
+                                  settle=self._to_settle(), few_tasks=self._small(),
+                                  signed_result=view.result_is_signed(), compare=self._compares(),
+                                  collect=True)  # fmt: skip
+        small = mode == INCREMENTAL and self._small()
         kind = "batch" if program.heavy else "delta" if small else "large delta"
         spark = self.engine.sessions.get(f"{kind}{WITH_FLAGS}" if program.flags else kind, view.settings)
         self.timer.phase("plan")
-        outcome = run(program, spark, self._bindings(spark), self.engine.files, f"v{view.id}", view.result_schema)
+        outcome = run(program, spark, self._bindings(spark), self.engine.files, f"v{view.id}", view.schema)
         self.timer.phase("run")
         return self._commit(mode, program, outcome, choices, reason)
+
+    def _small(self) -> bool:
+        return sum(c.inserted + c.deleted for c in self.changes.values()) <= SMALL_DELTA
 
     def _to_settle(self) -> frozenset[str]:
         """What waits and has grown enough: one state at a time, for it costs as much as several refreshes.
@@ -408,6 +412,7 @@ class Refresher:
         return Bindings(
             table=lambda name, at: self._frame(name, at, spark),
             old_result=lambda: view.result_rows(spark),
+            old_rows=lambda: merge_small(self.engine.files, view.result_segments()) if self._small() else None,
             states=self.at_hand,
             sizes=view.known_bytes(),
             labels={node_key(node): describe(node) for node in view.plan.keepable()},
@@ -492,6 +497,3 @@ def _about(number: float) -> int:
 def _with_seconds(report: Refresh, seconds: Mapping[str, float]) -> Refresh:
     values = report.to_dict() | {"seconds": seconds}
     return Refresh(**values)
-
-
-__all__ = ["Refresher"]

@@ -12,8 +12,10 @@ from slackwater.algebra.partials import (
     AggChange,
     Partial,
     PartialColumn,
+    carried_fields,
     finish_text,
     partial_columns,
+    partial_schema,
 )  # fmt: skip
 from slackwater.execution.render_user_aggregates import user_merged, user_partial
 
@@ -142,12 +144,14 @@ def change(node: AggChange, old: str, delta: str, redo: str | None) -> str:
     if redo is not None:
         parts.append(f"SELECT {names}, 0L AS _d, 2 AS _src FROM {redo}")
     merged = keys + [f"{text} AS {quote(prefix + c.name)}" for c in columns for prefix, text in _versions(c, deletes)]
-    having = "\nHAVING MAX(_src) > 0"
+    if node.carry:
+        merged.append("MAX(_src) > 0 AS _touched")
+    having = "" if node.carry else "\nHAVING MAX(_src) > 0"
     rows = " UNION ALL ".join(parts)
     if node.gather:
         rows = f"SELECT /*+ COALESCE(1) */ * FROM ({rows})"
     both = f"(SELECT {', '.join(merged)}\nFROM ({rows}){_group_by(keys)}{having})"
-    return _unpivot(agg, keys, both)
+    return _unpivot(node, keys, both)
 
 
 def _versions(column: PartialColumn, deletes: bool) -> list[tuple[str, str]]:
@@ -159,22 +163,37 @@ def _versions(column: PartialColumn, deletes: bool) -> list[tuple[str, str]]:
     return [("o$", before), ("m$", after)]
 
 
-def _unpivot(agg: n.Aggregate, keys: list[str], both: str) -> str:
+def _unpivot(node: AggChange, keys: list[str], both: str) -> str:
+    """A row for the old and a row for the new output of each group, unless they are the same."""
+    agg, carried = node.agg, _carried(node.agg) if node.carry else {}
     alive = {p: "TRUE" if not keys else f"COALESCE({quote(p + ROWS)}, 0L) > 0" for p in ("o$", "m$")}
     finished = [
         f"IF({alive[p]}, {finish_text(a, p)}, NULL) AS {quote(p + a.name)}" for p in ("o$", "m$") for a in agg.aggs
     ]
-    flags = [f"{alive['o$']} AS _was", f"{alive['m$']} AS _is"]
+    flags = [f"{alive['o$']} AS _was", f"{alive['m$']} AS _is", *(["_touched"] if node.carry else [])]
+    flags += [f"{text} AS {name}" for name, text in carried.items()]
     inner = f"(SELECT {', '.join([*keys, *finished, *flags])} FROM {both})"
     names = [f"x{i}" for i in range(len(agg.aggs))]
-    cells = {
-        p: "".join(f", {quote(p + a.name)} AS {x}" for x, a in zip(names, agg.aggs, strict=True)) for p in ("o$", "m$")
-    }
-    rows = f"ARRAY(STRUCT(_was AS t, -1 AS w{cells['o$']}), STRUCT(_is AS t, 1 AS w{cells['m$']}))"
-    columns = keys + [f"x.{x} AS {quote(a.name)}" for x, a in zip(names, agg.aggs, strict=True)]
-    where = "x._there"
+    old, new = (
+        "".join(f", {quote(p + a.name)} AS {x}" for x, a in zip(names, agg.aggs, strict=True)) for p in ("o$", "m$")
+    )
+    differs = ["_touched"] if node.carry else []
     if not any(is_float(a.dtype) for a in agg.aggs):
         same = " AND ".join(["_was = _is", *(f"{quote('o$' + a.name)} <=> {quote('m$' + a.name)}" for a in agg.aggs)])
-        where += f" AND NOT ({same})"
+        differs.append(f"NOT ({same})")
+    if node.carry:
+        changed = " AND ".join(differs)
+        rows = f"ARRAY(STRUCT(_was AND {changed} AS t, -1 AS w{old}), STRUCT(_is AS t, IF({changed}, 1, 0) AS w{new}))"
+        where = "x._there"
+    else:
+        rows = f"ARRAY(STRUCT(_was AS t, -1 AS w{old}), STRUCT(_is AS t, 1 AS w{new}))"
+        where = " AND ".join(["x._there", *differs])
+    columns = keys + [f"x.{x} AS {quote(a.name)}" for x, a in zip(names, agg.aggs, strict=True)] + list(carried)
     view = f"{inner} AS b LATERAL VIEW INLINE({rows}) x AS {', '.join(['_there', WEIGHT, *names])}"
     return f"SELECT {', '.join([*columns, WEIGHT])}\nFROM {view}\nWHERE {where}"
+
+
+def _carried(agg: n.Aggregate) -> dict[str, str]:
+    """The columns that show a group's new partial row, and where it is found."""
+    found = [f.name if i < len(agg.groups) else f"m${f.name}" for i, f in enumerate(partial_schema(agg))]
+    return {quote(f.name): quote(name) for f, name in zip(carried_fields(agg), found, strict=True)}

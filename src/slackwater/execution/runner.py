@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -14,15 +14,19 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType, _parse_datatype_string
 
-from slackwater.algebra.nodes import Aggregate, Rel, TopK
+from slackwater.algebra.nodes import Aggregate, Difference, Input, Rel, TopK
+from slackwater.algebra.partials import partial_schema
+from slackwater.algebra.printer import node_key
 from slackwater.delta.environment import Purpose, Step
+from slackwater.delta.rules import RESULT
 from slackwater.execution.binding import bind_table
 from slackwater.execution.observing import join_rows, output_rows
 from slackwater.execution.program import INITIAL, Program
 from slackwater.execution.render import WEIGHT, render
-from slackwater.execution.states import State, StateSegment, checkpoint, release
+from slackwater.execution.small_results import compare_small
+from slackwater.execution.states import State, StateSegment, checkpoint, held, release
 from slackwater.storage.faults import crash_point
 from slackwater.storage.files import WarehouseFiles
 from slackwater.storage.records import NewSegment
@@ -63,6 +67,7 @@ class Bindings:
 
     table: Callable[[str, str], DataFrame]
     old_result: Callable[[], DataFrame]
+    old_rows: Callable[[], pa.Table | None]
     states: Mapping[str, State]
     sizes: Mapping[str, int]
     labels: Mapping[str, str]
@@ -76,13 +81,26 @@ def run(program: Program, spark: SparkSession, bindings: Bindings, files: Wareho
     context: Any = spark._sc._jsc.sc()
     before = context.getLocalProperty(CUT_ALL)
     context.setLocalProperty(CUT_ALL, "true")
+    whole = program.root if _compares(program.root) else None
+    old = bindings.old_rows() if whole is not None else None
+    if whole is not None and old is not None:
+        program = replace(program, root=whole.children[0])  # the new result
     try:
         _bind_inputs(program, spark, bindings)
         executed: dict[str, DataFrame] = {}
         pending = _bind_steps(program, spark, bindings, outcome, executed)
         if program.root is not None:
             frame = spark.sql(render(program.root))
-            outcome.segments = _take(frame, program, files, owner, schema)
+            if program.collected is not None:
+                _take_with_state(frame, program.collected, spark, bindings, outcome, files, owner)
+            elif whole is None or old is None:
+                outcome.segments = _take(frame, program, files, owner, schema)
+            else:
+                compared = _take_compared(frame, old, files, owner)
+                if compared is None:  # too many rows for the driver, after all
+                    bindings.old_result().createOrReplaceTempView(f"`{RESULT}`")
+                    compared = _take(spark.sql(render(whole)), program, files, owner, schema)
+                outcome.segments = compared
         for cut in pending:
             cut.write.format("noop").mode("overwrite").save()
         outcome.observed = _observed(program, executed)
@@ -93,6 +111,11 @@ def run(program: Program, spark: SparkSession, bindings: Bindings, files: Wareho
     finally:
         context.setLocalProperty(CUT_ALL, before)
     return outcome
+
+
+def _compares(root: Rel | None) -> bool:
+    """Whether the root does nothing but compare the new result with the last one."""
+    return isinstance(root, Difference) and isinstance(root.old, Input) and root.old.name == RESULT
 
 
 def _bind_inputs(program: Program, spark: SparkSession, bindings: Bindings) -> None:
@@ -194,8 +217,6 @@ def _wait(started: Sequence[Future[Any]]) -> None:
 
 
 def _names_read(rel: Rel) -> set[str]:
-    from slackwater.algebra.nodes import Input
-
     return {x.name for x in rel.walk() if isinstance(x, Input)}
 
 
@@ -213,6 +234,38 @@ def _take(
             if "maxResultSize" not in str(error):
                 raise
     return _take_large(frame, signed, physical, files, owner)
+
+
+def _take_compared(frame: DataFrame, old: pa.Table, files: WarehouseFiles, owner: str) -> list[NewSegment] | None:
+    """Compare the new result with the last one on the driver; None where the rows are too many or not comparable."""
+    try:
+        changed = compare_small(frame.toArrow(), old)
+    except (PySparkException, Py4JJavaError) as error:
+        if "maxResultSize" not in str(error):
+            raise
+        return None
+    return None if changed is None else _take_small(changed, True, files, owner)
+
+
+def _take_with_state(
+    frame: DataFrame, agg: Aggregate, spark: SparkSession, bindings: Bindings, outcome: Outcome,
+    files: WarehouseFiles, owner: str,
+) -> None:  # fmt: skip
+    """Write the result's changes, and hold the partial rows that come with them; a weight of 0 is no change."""
+    fields = partial_schema(agg)
+    count = len(frame.columns) - len(fields) - 1
+    names = [f"p{i}" for i in range(len(fields))]
+    rows = frame.toDF(*(f"c{i}" for i in range(count)), *names, WEIGHT).toArrow()
+    weights = rows.column(WEIGHT)
+    partials = rows.filter(pc.greater_equal(weights, 0)).select(names).rename_columns([f.name for f in fields])
+    schema = StructType([StructField(f.name, _parse_datatype_string(f.dtype), True) for f in fields])
+    holding = _submitter(spark)(held, spark, partials, schema)
+    changed = rows.filter(pc.not_equal(weights, 0)).drop_columns(names)
+    outcome.segments = _take_small(changed, True, files, owner)
+    segment = holding.result()
+    key = node_key(agg)
+    outcome.temporary.append(segment)
+    outcome.states[key] = State(key, bindings.labels.get(key, ""), (segment,), True)
 
 
 def _fits_driver(program: Program) -> bool:

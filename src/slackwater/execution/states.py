@@ -1,8 +1,8 @@
 """States: intermediate results kept between refreshes, in Spark's memory, behind one small interface.
 
-A state is a list of immutable segments, each a checkpointed RDD of rows: a shallow leaf with no history. A refresh
-makes a *new* state from an old one (append, replace); the old one stays valid until the commit, so a failed refresh
-loses nothing.
+A state is a list of immutable segments, each a checkpointed RDD of rows: a shallow leaf with no history. The few rows
+of a small aggregate are held by the driver instead. A refresh makes a *new* state from an old one (append, replace);
+the old one stays valid until the commit, so a failed refresh loses nothing.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import lit
+from pyspark.sql.types import StructType
 
 from slackwater.algebra.expressions import quote
 from slackwater.execution.render import WEIGHT
@@ -39,6 +41,10 @@ class StateSegment:
     """Spark's number for it, under which its memory is accounted."""
     from_disk: bool = False
     """Whether the rows come from a file of the view's own, from which the first job that reads them loads them."""
+    held: int = 0
+    """Bytes of rows that the driver sends along with the jobs that read them; Spark's storage knows nothing of them."""
+    rows: int | None = None
+    """How many rows there are, where the driver has seen them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +87,11 @@ class State:
         """The state with more rows."""
         return replace(self, segments=(*self.segments, segment))
 
+    def counted_rows(self) -> dict[str, int]:
+        """The rows that the driver has seen, by the state's key; empty where it saw none."""
+        counts = [s.rows for s in self.segments if s.rows is not None]
+        return {self.key: max(sum(counts), 1)} if counts else {}
+
     def rdd_ids(self) -> frozenset[int]:
         """Spark's numbers for the rows."""
         return frozenset(s.rdd_id for s in self.segments)
@@ -91,6 +102,14 @@ def checkpoint(frame: DataFrame, *, eager: bool = False) -> tuple[DataFrame, Sta
     cut = frame.localCheckpoint(eager=eager)
     rdd = cut._jdf.queryExecution().analyzed().rdd()
     return cut, StateSegment(rdd, cut._jdf.schema(), WEIGHT in cut.columns, int(rdd.id()))
+
+
+def held(spark: SparkSession, rows: pa.Table, schema: StructType) -> StateSegment:
+    """A few rows that the driver has, as a segment."""
+    frame = spark.createDataFrame(rows, schema=schema)
+    rdd = frame._jdf.queryExecution().toRdd()
+    return StateSegment(rdd, frame._jdf.schema(), False, int(rdd.id()), held=max(rows.nbytes, 1),
+                        rows=rows.num_rows)  # fmt: skip
 
 
 def _leaf(spark: SparkSession, segments: list[StateSegment], size: int | None) -> DataFrame:
@@ -113,10 +132,10 @@ def stored_bytes(spark: SparkSession, segments: Iterable[StateSegment], known: d
     it stores takes longer with every view there is.
     """
     found = {s.rdd_id: s for s in segments}
-    new = [(s, int(s.rdd.getNumPartitions())) for i, s in found.items() if i not in known]
+    new = [(s, int(s.rdd.getNumPartitions())) for i, s in found.items() if i not in known and not s.held]
     if sum(parts for _, parts in new) > ASKED_SINGLY:
-        return _all_stored_bytes(spark, frozenset(found))
-    sizes = {i: known[i] for i in found if i in known}
+        return _all_stored_bytes(spark, frozenset(found)) | {i: s.held for i, s in found.items() if s.held}
+    sizes = {i: known[i] for i in found if i in known} | {i: s.held for i, s in found.items() if s.held}
     context: Any = spark._sc._jsc.sc()
     master = context.env().blockManager().master() if new else None
     name: Any = spark._jvm.org.apache.spark.storage.RDDBlockId if spark._jvm is not None and new else None

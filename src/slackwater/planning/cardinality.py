@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from slackwater.algebra.expressions import Expr
+from slackwater.algebra.joins import SEMI, MatchJoin
 from slackwater.algebra.multi_join import MultiJoin
 from slackwater.algebra.nodes import Aggregate, Expand, Filter, Join, Linearity, Opaque, Project, Rel, Scan, TopK, Union
 from slackwater.algebra.partials import partial_schema
@@ -127,6 +128,8 @@ class Cardinalities:
             return self._leaf(node, Rows(1.0))
         if isinstance(node, Join):
             return self._join(node)
+        if isinstance(node, MatchJoin) and node.kind == SEMI:
+            return self._semi_join(node)
         if isinstance(node, MultiJoin):  # all inputs but one, and that one; the part before is estimated once
             rows, part = self._both(node.full(lambda x: x))
             return rows, Part(node, part.rows, part.base_rows, part.keys)
@@ -139,6 +142,14 @@ class Cardinalities:
         share_left, share_right = left.delta / max(left.full, 1.0), right.delta / max(right.full, 1.0)
         delta = part.rows * (share_left * (1 + share_right) + share_right)
         return Rows(part.rows, delta, _mixed(left, right)), part
+
+    def _semi_join(self, node: MatchJoin) -> tuple[Rows, Part]:
+        """No more rows than the left side has, and no more than there are pairs."""
+        (left, a), (right, b) = self._both(node.left), self._both(node.right)
+        full = min(left.full, join_parts(a, b, node.condition, node).rows)
+        share_left, share_right = left.delta / max(left.full, 1.0), right.delta / max(right.full, 1.0)
+        rows = Rows(full, full * (share_left + min(share_right, 2.0)), _mixed(left, right))
+        return rows, Part(node, max(full, 1.0), a.base_rows, a.keys)
 
     def _above(self, node: Rel, inputs: list[Rows], first: Part) -> tuple[Rows, Part]:
         if isinstance(node, Union):

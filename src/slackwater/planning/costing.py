@@ -44,6 +44,8 @@ BROADCAST_ROWS = 400_000
 BROADCAST_BYTES = 10_000_000
 """What Spark sends to every task when it joins full inputs, by its own rule."""
 
+PATTERNS = ("like", "ilike", "rlike", "regexp_like", "regexp_extract", "regexp_replace", "regexp_count")
+
 LOOKED_UP = 200_000
 """A kept aggregate of more groups is looked up by key instead of being merged whole."""
 
@@ -193,12 +195,20 @@ def _scan(pricing: Pricing, node: Rel) -> Ways:
 
 def _linear(pricing: Pricing, node: Rel) -> Ways:
     inputs, r = [pricing.cards.of(child) for child in node.children], pricing.rates
+    each = r.scan_row + r.pattern * _patterns(node)
 
     def ways(demand: Demand) -> tuple[Way, ...]:
-        work = sum(_rows_for(rows, demand) for rows in inputs) * r.scan_row
+        work = sum(_rows_for(rows, demand) for rows in inputs) * each
         return (Way(work, (demand,) * len(inputs)),)
 
     return ways
+
+
+def _patterns(node: Rel) -> int:
+    """How many patterns a node compares a row's texts with: these cost more than all else that is done with a row."""
+    exprs = [node.predicate] if isinstance(node, Filter) else []
+    exprs += [item.expr for item in node.items] if isinstance(node, Project) else []
+    return sum(x.op in PATTERNS for expr in exprs for x in expr.walk())
 
 
 def join_ways(pricing: Pricing, node: Rel) -> Ways:
@@ -206,11 +216,7 @@ def join_ways(pricing: Pricing, node: Rel) -> Ways:
     assert isinstance(node, Join | KeyedJoin)  # noqa: S101 - by the table of ways
     status = pricing.rates.step * 2 if isinstance(node, KeyedJoin) else 0.0
     left, right, out = (pricing.cards.of(x) for x in (node.left, node.right, node))
-    smaller = node.left if left.full <= right.full else node.right
-    fits: float = min(BROADCAST_ROWS, BROADCAST_BYTES // row_bytes(smaller))  # by Spark's own rule
-    if isinstance(node, Join):
-        sent = min(rows_to_send(pricing.cards, side) for side in (node.left, node.right))
-        fits = -1.0 if math.isinf(sent) else sent
+    together = _full_join(pricing, node)
     read_left, read_right = (any(pricing.cards.of(c).touched for c in causes) for _, causes in node.rereads)
 
     def ways(demand: Demand) -> tuple[Way, ...]:
@@ -227,12 +233,26 @@ def join_ways(pricing: Pricing, node: Rel) -> Ways:
             seconds += pricing.rates.emit * out.delta + status
         for version in (OLD, NEW):
             if demand & version:
-                seconds += meet(pricing.rates, left.full, right.full, fits) + pricing.rates.emit * out.full
-                seconds += pricing.rates.step / 2
+                seconds += together + pricing.rates.emit * out.full + pricing.rates.step / 2
                 of_left, of_right = of_left | version, of_right | version
         return (Way(seconds, (of_left, of_right)),)
 
     return ways
+
+
+def _full_join(pricing: Pricing, node: Join | KeyedJoin) -> float:
+    """Two full inputs meet. A side whose rows are asked for their matches cannot be the one that is sent."""
+    left, right = (pricing.cards.of(x).full for x in (node.left, node.right))
+    if isinstance(node, Join):
+        sent = min(rows_to_send(pricing.cards, side) for side in (node.left, node.right))
+        return meet(pricing.rates, left, right, -1.0 if math.isinf(sent) else sent)
+    sides = [(right, left, node.right)] if isinstance(node, MatchJoin) or not node.keeps_right else []
+    sides += [(left, right, node.left)] if isinstance(node, OuterJoin) and not node.keeps_left else []
+    for small, large, side in sides:
+        known = isinstance(node, MatchJoin) and not math.isinf(rows_to_send(pricing.cards, side))
+        if known or small <= min(BROADCAST_ROWS, BROADCAST_BYTES // row_bytes(side)):  # Spark's own rule
+            return pricing.rates.build * small + pricing.rates.probe * large
+    return pricing.rates.shuffle * (left + right) + pricing.rates.probe * max(left, right)
 
 
 def price_of(pricing: Pricing, node: Rel, demand: Demand) -> float:

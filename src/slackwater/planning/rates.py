@@ -21,6 +21,7 @@ class Rates:
         append: one more state that is added to, beside the queries that others wait for.
         scan_row: a row read from files.
         scan_value: a column of it.
+        pattern: a text compared with a pattern.
         state_row: a row read from a state.
         probe: a row looked up in a small hash table.
         build: a row sent to everyone in such a table.
@@ -40,6 +41,7 @@ class Rates:
     append: float = 0.018
     scan_row: float = 5e-9
     scan_value: float = 9e-9
+    pattern: float = 3.0e-7
     state_row: float = 5.5e-8
     probe: float = 2.5e-8
     build: float = 1.0e-6

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 
+from slackwater.algebra.joins import MatchJoin
 from slackwater.algebra.lookups import LookupJoin
 from slackwater.algebra.nodes import Aggregate, Filter, Join, Project, Rel, Scan, TopK, Union
 from slackwater.planning.cardinality import Cardinalities, row_bytes
@@ -45,6 +46,8 @@ def _at_most(cards: Cardinalities, node: Rel) -> float:
         return float(node.limit)
     if isinstance(node, LookupJoin):
         return _at_most(cards, node.rows)
+    if isinstance(node, MatchJoin):
+        return _at_most(cards, node.left)
     if isinstance(node, Filter | Project | Aggregate):
         return _at_most(cards, node.child)
     if isinstance(node, Union):

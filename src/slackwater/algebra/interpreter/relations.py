@@ -318,6 +318,8 @@ def _finish_call(call: AggCall, roles: Mapping[str, Any]) -> Any:
 
 
 def _agg_change(node: AggChange, cat: Catalogue) -> Bag:
+    if node.carry:
+        raise TypeError("rows of weight 0 are for a program on Spark: a bag has none")
     agg, width = node.agg, len(node.agg.groups)
     old, change = _by_group(agg, evaluate(node.old, cat)), _by_group(agg, evaluate(node.change, cat))
     redo = _by_group(agg, evaluate(node.redo, cat)) if node.redo is not None else {}
