@@ -7,14 +7,16 @@ from dataclasses import replace
 import pytest
 
 from slackwater.algebra.aggregates import AggCall
-from slackwater.algebra.expressions import call, col, lit
+from slackwater.algebra.expressions import Expr, call, col, lit
 from slackwater.algebra.generate import Values
+from slackwater.algebra.joins import ANTI, SEMI, MatchJoin
 from slackwater.algebra.nodes import Aggregate, Field, Filter, Item, Join, Project, Rel, Scan, TopK
 from slackwater.algebra.printer import node_key
 from slackwater.delta.environment import Change
 from slackwater.execution.state_planning import Facts, learned, passing_by, plan_next, price_now
 from slackwater.planning.cardinality import Cardinalities, Expected, touched_groups
-from slackwater.planning.costing import AtHand, Pricing
+from slackwater.planning.costing import AtHand, Pricing, price_of
+from slackwater.planning.memo import Demand
 from slackwater.planning.rates import Rates
 from slackwater.planning.strategies import STRATEGIES, plan_states
 
@@ -171,6 +173,39 @@ def test_observed_rows_replace_estimates() -> None:
     assert told.of(TOP).full == 1_000
     assert told.of(TOP).delta < guess.of(TOP).delta
     assert told.of(TOP).touched
+
+
+def test_a_semi_join_has_no_more_rows_than_it_has_pairs() -> None:
+    """Orders of which a handful qualify: what stands above them is small, and worth keeping."""
+    few = scan("orders", "q_key", "q_total")
+    same = call("=", col("l_order", "bigint"), col("q_key", "bigint"), dtype="boolean")
+    semi, anti = MatchJoin(LINES, few, same, SEMI), MatchJoin(LINES, few, same, ANTI)
+    told = Cardinalities(ROWS, {"lineitem": Expected(60_000)}, {node_key(few): 57.0}, SHARES, unique)
+    assert told.of(semi).full < 1_000
+    assert told.of(semi).touched
+    assert told.of(anti).full == told.of(LINES).full, "all the others"
+    reversed_ = MatchJoin(few, LINES, same, SEMI)
+    assert told.of(reversed_).full <= 57
+
+
+def test_a_side_that_is_asked_for_its_matches_cannot_be_sent() -> None:
+    same = call("=", col("c_key", "bigint"), col("l_order", "bigint"), dtype="boolean")
+    small_asks, large_asks = MatchJoin(CUSTOMERS, LINES, same, SEMI), MatchJoin(LINES, CUSTOMERS, same, SEMI)
+    pricing = Pricing(cardinalities(), RATES, AtHand())
+    assert price_of(pricing, small_asks, Demand.NEW) > 2 * price_of(pricing, large_asks, Demand.NEW)
+
+
+def test_texts_that_are_compared_with_patterns_are_kept() -> None:
+    """To read them again means to compare them again, which costs more than all else."""
+    notes = Scan("orders", (Field("o_key", "bigint"), Field("o_note", "string")), (0, 1))
+    plain = Filter(notes, call("=", col("o_note", "string"), lit("x", dtype="string"), dtype="boolean"))
+    texts = (col("o_note", "string"), lit("%x%y%", dtype="string"))
+    pattern = Filter(notes, Expr("like", texts, "(`o_note` LIKE '%x%y%')", "boolean"))
+    pricing = Pricing(cardinalities(), RATES, AtHand())
+    more = price_of(pricing, pattern, Demand.NEW) - price_of(pricing, plain, Demand.NEW)
+    assert more == pytest.approx(RATES.pattern * ROWS["orders"])
+    chosen = [kept(joined(LINES, side, "l_order", "o_key"), RATES, lineitem=6_000) for side in (plain, pattern)]
+    assert [node_key(side) in found for side, found in zip((plain, pattern), chosen, strict=True)] == [False, True]
 
 
 @pytest.mark.parametrize(("groups", "changed"), [(1, 100), (100, 1), (1_000_000, 60_000), (10, 10), (0, 5), (5, 0)])

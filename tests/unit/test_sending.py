@@ -7,6 +7,7 @@ import math
 import pytest
 
 from slackwater.algebra.expressions import call, col, lit
+from slackwater.algebra.joins import ANTI, SEMI, MatchJoin
 from slackwater.algebra.nodes import Aggregate, Field, Filter, Item, Join, Rel, Scan, TopK, Union
 from slackwater.algebra.printer import node_key
 from slackwater.delta.environment import Change
@@ -89,6 +90,20 @@ def test_a_program_sends_the_side_it_was_told_in_full_joins_and_rather_than_a_la
     )
     arrived = compiled(INCREMENTAL, {"small": Change(10, 0, 1_000)})
     assert "BROADCAST(r)" in arrived, "the change of the right side"
+
+
+@pytest.mark.parametrize("kind", [SEMI, ANTI])
+def test_a_full_match_join_sends_its_right_side_or_none(kind: str) -> None:
+    known = cards()
+    for left, right, sent in ((LARGE, SMALL, True), (SMALL, LARGE, False)):
+        same = call("=", col(left.names[1], "bigint"), col(right.names[0], "bigint"), dtype="boolean")
+        join = MatchJoin(left, right, same, kind)
+        text = compile_program(
+            join, INITIAL, {}, {}, frozenset(), {}, to_send=lambda x: rows_to_send(known, x)
+        ).as_sql()
+        assert ("BROADCAST(r)" in text) is sent
+        assert "BROADCAST(l)" not in text, "Spark cannot look for the matches of rows that every task has"
+        assert math.isfinite(rows_to_send(known, join)) is (left is SMALL), "no more rows than the left side has"
 
 
 def test_a_program_that_moves_many_rows_is_heavy() -> None:

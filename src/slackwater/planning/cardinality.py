@@ -128,8 +128,8 @@ class Cardinalities:
             return self._leaf(node, Rows(1.0))
         if isinstance(node, Join):
             return self._join(node)
-        if isinstance(node, MatchJoin) and node.kind == SEMI:
-            return self._semi_join(node)
+        if isinstance(node, MatchJoin):
+            return self._match_join(node)
         if isinstance(node, MultiJoin):  # all inputs but one, and that one; the part before is estimated once
             rows, part = self._both(node.full(lambda x: x))
             return rows, Part(node, part.rows, part.base_rows, part.keys)
@@ -143,10 +143,11 @@ class Cardinalities:
         delta = part.rows * (share_left * (1 + share_right) + share_right)
         return Rows(part.rows, delta, _mixed(left, right)), part
 
-    def _semi_join(self, node: MatchJoin) -> tuple[Rows, Part]:
-        """No more rows than the left side has, and no more than there are pairs."""
+    def _match_join(self, node: MatchJoin) -> tuple[Rows, Part]:
+        """No more rows than the left side has; those that have a match are no more than there are pairs."""
         (left, a), (right, b) = self._both(node.left), self._both(node.right)
-        full = min(left.full, join_parts(a, b, node.condition, node).rows)
+        pairs = join_parts(a, b, node.condition, node).rows if node.kind == SEMI else left.full
+        full = min(left.full, pairs)
         share_left, share_right = left.delta / max(left.full, 1.0), right.delta / max(right.full, 1.0)
         rows = Rows(full, full * (share_left + min(share_right, 2.0)), _mixed(left, right))
         return rows, Part(node, max(full, 1.0), a.base_rows, a.keys)
