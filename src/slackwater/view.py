@@ -305,8 +305,7 @@ class View:
         sizes = self.known_bytes()
         widths = {node_key(n): row_bytes(n) for n in self.plan.keepable()}
         found = {key: max(1, size // widths[key]) for key, size in sizes.items() if key in widths}
-        found |= {key: max(1, int(rows)) for key, rows in self.counted.rows.items() if key in found}
-        return found | {key: rows for s in self.states.values() for key, rows in s.counted_rows().items()}
+        return {**found, **{key: max(1, int(rows)) for key, rows in self.counted.rows.items() if key in found}}
 
     def known_bytes(self) -> dict[str, int]:
         """The last measured bytes of each state, kept or dropped."""

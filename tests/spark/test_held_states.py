@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import slackwater as sw
-from slackwater.execution.program import FEW
+from slackwater.execution.states import FEW
 from tests.spark.settling import fresh, session_with, settle, sorted_rows
 
 pytestmark = pytest.mark.spark
@@ -126,3 +126,26 @@ def test_settings_of_the_session_do_not_reach_them(warehouse: sw.Engine, spark: 
             table.insert([(dt.date(1582, 10, 4), value), (None, value)])
             settle(view)
     assert held(view) == {True}
+
+
+def test_results_that_arrow_cannot_hold_are_compared_in_spark(warehouse: sw.Engine) -> None:
+    table = warehouse.create_table(fresh("t"), "g INT, v INTERVAL YEAR TO MONTH, w INTERVAL DAY TO SECOND")
+    spark = warehouse.spark
+    months = "SELECT id % 3 AS g, make_ym_interval(1, CAST(id AS INT)) AS v, make_dt_interval(CAST(id AS INT)) AS w"
+    table.insert(spark.sql(f"{months} FROM range(9)").selectExpr("CAST(g AS INT) AS g", "v", "w"))
+    view = warehouse.create_view(fresh(), f"SELECT g, max(v) AS v, max(w) AS w FROM {table.name} GROUP BY g")
+    table.insert(spark.sql(f"{months} FROM range(9, 11)").selectExpr("CAST(g AS INT) AS g", "v", "w"))
+    assert view.refresh(full=True).mode == "recompute"
+    assert view.verify()
+
+
+def test_a_column_named_like_one_of_ours(warehouse: sw.Engine) -> None:
+    table = warehouse.create_table(fresh("t"), "x0 INT, _x0 INT, v INT")
+    table.insert([(n % 3, n % 2, n) for n in range(30)])
+    view = warehouse.create_view(
+        fresh(), f"SELECT x0, _x0, sum(v) AS x1, count(*) AS _x1 FROM {table.name} GROUP BY x0, _x0"
+    )
+    table.insert([(1, 1, 1)])
+    settle(view)
+    table.delete([(1, 1, 1)])
+    settle(view)

@@ -7,6 +7,7 @@ import pytest
 import slackwater as sw
 from slackwater.algebra.nodes import TopK
 from slackwater.algebra.scalars import ScalarFilter
+from tests.spark.settling import fresh, settle
 from tests.spark.tides import BASE, SCHEMA, check_rounds, row
 
 SCALARS = {
@@ -113,3 +114,18 @@ def test_the_state_of_an_ordering_is_used(engine: sw.Engine) -> None:
     labels.insert([("new", 7)])
     assert view.refresh().mode == "incremental"
     assert view.verify(), str(view.verify())
+
+
+def test_a_cte_that_is_read_twice_is_kept_once(warehouse: sw.Engine) -> None:
+    table = warehouse.create_table(fresh("t"), "g INT, k INT, v INT")
+    table.insert([(n % 40, n % 7, n) for n in range(4000)])
+    query = f"""
+        WITH sums AS (SELECT g, k, sum(v) AS s, count(*) AS n FROM {table.name} WHERE v > 3 GROUP BY g, k)
+        SELECT a.g, a.k, a.s, b.s AS other FROM sums a JOIN sums b ON a.g = b.g AND a.k = b.k + 1
+        WHERE b.n > 2 AND a.n > 1"""
+    view = warehouse.create_view(fresh(), query, strategy="incremental")
+    assert len([state for state in view.states.values() if state.partial]) == 1
+    for turn in range(3):
+        table.insert([(turn, k, 1000 * turn + k) for k in range(7)])
+        table.delete([(5 + turn, (45 + turn) % 7, 45 + turn)])
+        settle(view)

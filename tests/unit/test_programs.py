@@ -11,7 +11,7 @@ from slackwater.algebra.nodes import Aggregate, Field, Filter, Item, Opaque, Pro
 from slackwater.algebra.partials import carried_fields
 from slackwater.algebra.printer import node_key
 from slackwater.delta.environment import Change, Purpose
-from slackwater.execution.program import FEW, INCREMENTAL, INITIAL, RECOMPUTE, compile_program
+from slackwater.execution.program import INCREMENTAL, INITIAL, RECOMPUTE, compile_program
 from slackwater.execution.render import render, shown
 from tests.unit.test_plain_rules import CUSTOMERS, LINES
 
@@ -36,13 +36,14 @@ def test_programs_with_flags_are_told_apart() -> None:
     assert found == [True, False]
 
 
-def collected(plan: Rel, *, rows: int = 10, deleted: int = 0) -> bool:
+def collected(plan: Rel, *, few_groups: bool = True, deleted: int = 0) -> bool:
     """Whether the driver takes the partial rows of the plan's aggregate when lines come and go."""
     agg = next(x for x in plan.walk() if isinstance(x, Aggregate))
     key = node_key(agg)
     changes = {"lines": Change(5, deleted, 1000)}
-    program = compile_program(plan, INCREMENTAL, changes, {key: False}, frozenset({key}), {key: rows}, {"lines": 1000},
-                              collect=True)  # fmt: skip
+    few = frozenset({key}) if few_groups else frozenset[str]()
+    program = compile_program(plan, INCREMENTAL, changes, {key: False}, frozenset({key}), {key: 10}, {"lines": 1000},
+                              few_groups=few)  # fmt: skip
     if program.collected is None:
         assert [step.key for step in program.steps if step.purpose is not Purpose.SHARE] == [key]
         return False
@@ -69,7 +70,7 @@ def test_the_driver_takes_the_partial_rows_of_a_small_aggregate() -> None:
 @pytest.mark.parametrize(
     ("plan", "known"),
     [
-        pytest.param(grouped(), {"rows": FEW + 1}, id="many groups"),
+        pytest.param(grouped(), {"few_groups": False}, id="many groups"),
         pytest.param(grouped("max"), {"deleted": 1}, id="groups are redone"),
         pytest.param(grouped(key="timestamp"), {}, id="a type that does not come back as it went"),
         pytest.param(
@@ -77,5 +78,5 @@ def test_the_driver_takes_the_partial_rows_of_a_small_aggregate() -> None:
         ),
     ],
 )
-def test_where_spark_keeps_them(plan: Rel, known: dict[str, int]) -> None:
+def test_where_spark_keeps_them(plan: Rel, known: dict[str, int | bool]) -> None:
     assert not collected(plan, **known)

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from slackwater.algebra import nodes as n
 from slackwater.capture.distinct import split_distinct
+from slackwater.capture.equal_parts import with_equal_parts_once
 from slackwater.capture.expands import nested_plans, settle_expands
 from slackwater.capture.expressions import Unsupported
 from slackwater.capture.hidden import add_generated, java_nodes, java_seq
@@ -146,7 +147,7 @@ def capture(
         if _foreign(analyzed):
             # Its rows may be constants to Spark today, as those of a view over VALUES are.
             raise Unsupported("QUERY_UNSUPPORTED", _foreign(analyzed), "it is not a table here")
-        return Captured(rel, tuple(frame.columns), order, sql, functions)
+        return Captured(with_equal_parts_once(rel), tuple(frame.columns), order, sql, functions)
     except (Unsupported, n.IllegalNode) as error:
         illegal = Unsupported("OPERATOR_UNSUPPORTED", "plan", f"the algebra cannot hold it: {error}")
         opaque = _opaque(sql, frame, analyzed, tables, error if isinstance(error, Unsupported) else illegal)

@@ -11,6 +11,7 @@ from slackwater.delta.environment import Change
 from slackwater.delta.ways import Operator, ways
 from slackwater.execution.program import INCREMENTAL, INITIAL, RECOMPUTE, compile_program
 from slackwater.execution.state_planning import price_now
+from slackwater.execution.states import few_groups
 from slackwater.planning.choices import Choice
 from slackwater.planning.sending import rows_to_send
 from slackwater.planning.strategies import BY_RULE
@@ -90,7 +91,8 @@ def program_sql(view: View) -> str:
     weights = {key: key in view.states and view.states[key].weighted for key in kept}
     program = compile_program(view.plan, mode, changes, weights, wanted, view.row_estimates(), sizes,
                               to_send=lambda node: rows_to_send(cards, node), signed_result=view.result_is_signed(),
-                              compare=prices.compare and not by_rule, collect=True)  # fmt: skip
+                              compare=prices.compare and not by_rule,
+                              few_groups=few_groups(view.plan, view.states, view.known_bytes()))  # fmt: skip
     return program.as_sql()
 
 

@@ -18,9 +18,6 @@ from slackwater.execution.render import render, shown
 
 INITIAL, RECOMPUTE, INCREMENTAL = "initial", "recompute", "incremental"
 
-FEW = 1_000
-"""So many groups of an aggregate are a matter for the driver."""
-
 _COLLECTED = ("tinyint", "smallint", "int", "bigint", "float", "double", "string", "boolean", "date", "binary")
 
 
@@ -98,14 +95,14 @@ def compile_program(
     few_tasks: bool = True,
     signed_result: bool = False,
     compare: bool = False,
-    collect: bool = False,
+    few_groups: frozenset[str] = frozenset(),
 ) -> Program:
     """Compile a refresh from the plan, the states at hand, the states wanted next and what changed.
 
     With `table_rows` at hand and `few_tasks`, small work is put in few tasks. With `compare` the change comes from
     comparing results. Full outputs of which there are few rows `to_send` are sent to every task.
-    Of the states to `settle`, what no longer waits is dropped. With `collect` the driver may take over the few partial
-    rows of the aggregate at the top.
+    Of the states to `settle`, what no longer waits is dropped. Where the aggregate at the top is one of those with
+    `few_groups`, the driver takes its partial rows over.
     """
     tables = table_rows or {}
     if mode == INCREMENTAL:
@@ -120,7 +117,7 @@ def compile_program(
             steps = gather_steps(steps, known)
             delta = gather_root(delta, known) if delta is not None else None
         made = Program(mode, steps, delta, env.reasons, carried=frozenset(env.carried), heavy=heavy)
-        return in_one_pass(made, rows) if collect else made
+        return in_one_pass(made, few_groups)
     env = Environment({}, states, wanted, initial=True, rows=rows, to_send=to_send, tables=tables,
                       signed_result=signed_result)  # fmt: skip
     root = full(plan, env, "new") if mode == INITIAL else difference(plan, env)
@@ -133,7 +130,7 @@ def compile_program(
     return Program(mode, tuple(env.steps), root, env.reasons, origins, heavy=heavy)
 
 
-def in_one_pass(program: Program, rows: Mapping[str, int]) -> Program:
+def in_one_pass(program: Program, few_groups: frozenset[str]) -> Program:
     """Let the partial rows of a small aggregate at the top come with the result's change.
 
     Otherwise a step would compute what the change adds to them, and the root would read it: one more plan for Spark to
@@ -149,7 +146,7 @@ def in_one_pass(program: Program, rows: Mapping[str, int]) -> Program:
         return program
     agg, name = top.agg, top.change.name
     step = next((s for s in program.steps if s.name == name and s.purpose is Purpose.APPEND), None)
-    if step is None or rows.get(step.key, FEW + 1) > FEW or not _collectable(program.root, agg):
+    if step is None or step.key not in few_groups or not _collectable(program.root, agg):
         return program
     others = [s for s in program.steps if s is not step]
     if any(isinstance(x, Input) and x.name == name for s in others for x in s.rel.walk()):

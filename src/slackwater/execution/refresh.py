@@ -32,7 +32,7 @@ from slackwater.execution.runner import Bindings, Outcome, run
 from slackwater.execution.sampling import filtered_scans, kept_shares
 from slackwater.execution.sessions import WITH_FLAGS
 from slackwater.execution.sharing import make_room
-from slackwater.execution.small_results import merge_small
+from slackwater.execution.small_results import last_rows
 from slackwater.execution.state_planning import (
     Facts,
     Prices,
@@ -42,7 +42,7 @@ from slackwater.execution.state_planning import (
     plan_next,
     price_now,
 )
-from slackwater.execution.states import State, release, storage_memory, stored_bytes
+from slackwater.execution.states import State, few_groups, release, storage_memory, stored_bytes
 from slackwater.execution.timer import Timer
 from slackwater.planning.cardinality import Expected
 from slackwater.planning.choices import Choice
@@ -271,7 +271,8 @@ class Refresher:
                                   to_send=self._to_send() if with_states else nothing,
                                   settle=self._to_settle(), few_tasks=self._small(),
                                   signed_result=view.result_is_signed(), compare=self._compares(),
-                                  collect=True)  # fmt: skip
+                                  few_groups=few_groups(view.plan, self.at_hand if self._small() else {},
+                                                        view.known_bytes()))  # fmt: skip
         small = mode == INCREMENTAL and self._small()
         kind = "batch" if program.heavy else "delta" if small else "large delta"
         spark = self.engine.sessions.get(f"{kind}{WITH_FLAGS}" if program.flags else kind, view.settings)
@@ -412,7 +413,7 @@ class Refresher:
         return Bindings(
             table=lambda name, at: self._frame(name, at, spark),
             old_result=lambda: view.result_rows(spark),
-            old_rows=lambda: merge_small(self.engine.files, view.result_segments()) if self._small() else None,
+            old_rows=lambda: last_rows(self.engine.files, view.result_segments()) if self._small() else None,
             states=self.at_hand,
             sizes=view.known_bytes(),
             labels={node_key(node): describe(node) for node in view.plan.keepable()},

@@ -173,7 +173,7 @@ def _unpivot(node: AggChange, keys: list[str], both: str) -> str:
     flags = [f"{alive['o$']} AS _was", f"{alive['m$']} AS _is", *(["_touched"] if node.carry else [])]
     flags += [f"{text} AS {name}" for name, text in carried.items()]
     inner = f"(SELECT {', '.join([*keys, *finished, *flags])} FROM {both})"
-    names = [f"x{i}" for i in range(len(agg.aggs))]
+    names = [f"_x{i}" for i in range(len(agg.aggs))]
     old, new = (
         "".join(f", {quote(p + a.name)} AS {x}" for x, a in zip(names, agg.aggs, strict=True)) for p in ("o$", "m$")
     )

@@ -81,11 +81,11 @@ def run(program: Program, spark: SparkSession, bindings: Bindings, files: Wareho
     context: Any = spark._sc._jsc.sc()
     before = context.getLocalProperty(CUT_ALL)
     context.setLocalProperty(CUT_ALL, "true")
-    whole = program.root if _compares(program.root) else None
-    old = bindings.old_rows() if whole is not None else None
-    if whole is not None and old is not None:
-        program = replace(program, root=whole.children[0])  # the new result
     try:
+        whole = program.root if _compares(program.root) and _all_arrow_safe(schema) else None
+        old = bindings.old_rows() if whole is not None else None
+        if whole is not None and old is not None:
+            program = replace(program, root=whole.children[0])  # the new result
         _bind_inputs(program, spark, bindings)
         executed: dict[str, DataFrame] = {}
         pending = _bind_steps(program, spark, bindings, outcome, executed)
@@ -227,7 +227,7 @@ def _take(
     signed = WEIGHT in frame.columns
     physical = [f"c{i}" for i in range(len(schema))]
     frame = frame.toDF(*physical, WEIGHT) if signed else frame.toDF(*physical)
-    if _fits_driver(program) and all(_arrow_safe(f.dataType) for f in schema):
+    if _fits_driver(program) and _all_arrow_safe(schema):
         try:
             return _take_small(frame.toArrow(), signed, files, owner)
         except (PySparkException, Py4JJavaError) as error:
@@ -252,6 +252,7 @@ def _take_with_state(
     files: WarehouseFiles, owner: str,
 ) -> None:  # fmt: skip
     """Write the result's changes, and hold the partial rows that come with them; a weight of 0 is no change."""
+    crash_point("state.before_build")
     fields = partial_schema(agg)
     count = len(frame.columns) - len(fields) - 1
     names = [f"p{i}" for i in range(len(fields))]
@@ -260,8 +261,11 @@ def _take_with_state(
     partials = rows.filter(pc.greater_equal(weights, 0)).select(names).rename_columns([f.name for f in fields])
     schema = StructType([StructField(f.name, _parse_datatype_string(f.dtype), True) for f in fields])
     holding = _submitter(spark)(held, spark, partials, schema)
-    changed = rows.filter(pc.not_equal(weights, 0)).drop_columns(names)
-    outcome.segments = _take_small(changed, True, files, owner)
+    try:
+        changed = rows.filter(pc.not_equal(weights, 0)).drop_columns(names)
+        outcome.segments = _take_small(changed, True, files, owner)
+    finally:
+        wait([holding])
     segment = holding.result()
     key = node_key(agg)
     outcome.temporary.append(segment)
@@ -281,6 +285,10 @@ def _fits_driver(program: Program) -> bool:
             return not agg.groups
         node = node.children[0]
     return False
+
+
+def _all_arrow_safe(schema: StructType) -> bool:
+    return all(_arrow_safe(f.dataType) for f in schema)
 
 
 def _arrow_safe(dtype: DataType) -> bool:

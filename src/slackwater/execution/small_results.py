@@ -34,6 +34,14 @@ def merge_small(files: WarehouseFiles, segments: Sequence[SegmentRecord]) -> pa.
     return None if (counts < 0).any() else _repeated(rows, counts)
 
 
+def last_rows(files: WarehouseFiles, segments: Sequence[SegmentRecord]) -> pa.Table | None:
+    """The rows of a small result, to be compared with; None as well where its files cannot be read here."""
+    try:
+        return merge_small(files, segments)
+    except (OSError, pa.ArrowException):
+        return None
+
+
 def compare_small(new: pa.Table, old: pa.Table) -> pa.Table | None:
     """What comes and goes between two results, in a column `_w` of 1 and -1; None where they cannot be compared here.
 

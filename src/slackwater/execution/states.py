@@ -7,7 +7,7 @@ the old one stays valid until the commit, so a failed refresh loses nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,10 @@ from pyspark.sql.functions import lit
 from pyspark.sql.types import StructType
 
 from slackwater.algebra.expressions import quote
+from slackwater.algebra.nodes import Aggregate, Rel
+from slackwater.algebra.printer import node_key
 from slackwater.execution.render import WEIGHT
+from slackwater.planning.cardinality import row_bytes
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -25,6 +28,9 @@ if TYPE_CHECKING:
 
 ASKED_SINGLY = 100
 """So many partitions are asked for their bytes one by one; for more, one answer for everything stored is faster."""
+
+FEW = 1_000
+"""So many groups of an aggregate are a matter for the driver."""
 
 TASK_BYTES = 16_000_000
 """A task is worth its price for so many bytes of a state."""
@@ -87,10 +93,9 @@ class State:
         """The state with more rows."""
         return replace(self, segments=(*self.segments, segment))
 
-    def counted_rows(self) -> dict[str, int]:
-        """The rows that the driver has seen, by the state's key; empty where it saw none."""
-        counts = [s.rows for s in self.segments if s.rows is not None]
-        return {self.key: max(sum(counts), 1)} if counts else {}
+    def few(self, size: int, width: int) -> bool:
+        """Whether these are few rows by all that is known: their bytes, and those that the driver has seen."""
+        return max(sum(s.rows or 0 for s in self.segments), size // width) <= FEW
 
     def rdd_ids(self) -> frozenset[int]:
         """Spark's numbers for the rows."""
@@ -179,3 +184,11 @@ def release(segments: Iterable[StateSegment]) -> None:
     """Give the memory back."""
     for segment in segments:
         segment.rdd.unpersist(False)
+
+
+def few_groups(plan: Rel, states: Mapping[str, State], sizes: Mapping[str, int]) -> frozenset[str]:
+    """The aggregates of a plan whose partial rows are so few that the driver can have them."""
+    widths = {node_key(node): row_bytes(node) for node in plan.keepable() if isinstance(node, Aggregate)}
+    return frozenset(
+        key for key, width in widths.items() if key in states and states[key].few(sizes.get(key, 0), width)
+    )
