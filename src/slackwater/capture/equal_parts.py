@@ -11,6 +11,7 @@ stand in the way of that.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypeGuard
 
 from slackwater.algebra.aggregates import AggCall
 from slackwater.algebra.expressions import Expr, col, substitute
@@ -27,6 +28,8 @@ def with_equal_parts_once(plan: Rel) -> Rel:
         if shape in first:
             return _renamed(first[shape], node)
         made = node.with_children(tuple(visit(child) for child in node.children)) if node.children else node
+        if isinstance(made, Project) and made.child != node.children[0] and _renames(made.child):
+            made = _through(made, made.child)
         if shape is not None:
             first[shape] = made
         return made
@@ -39,6 +42,19 @@ def _renamed(known: Rel, node: Rel) -> Rel:
         return known
     pairs = zip(node.schema, known.schema, strict=True)
     return Project(known, tuple(Item(mine.name, col(own.name, own.dtype)) for mine, own in pairs))
+
+
+def _renames(node: Rel) -> TypeGuard[Project]:
+    return isinstance(node, Project) and all(item.expr.column is not None for item in node.items)
+
+
+def _through(above: Project, renaming: Project) -> Rel:
+    """A projection of what was renamed, of what it was before: what stands above both parts is then equal as well."""
+    before = {item.name: item.expr for item in renaming.items}
+    try:
+        return Project(renaming.child, tuple(Item(i.name, substitute(i.expr, before)) for i in above.items))
+    except ValueError:
+        return above
 
 
 def _shape(node: Rel) -> str | None:
