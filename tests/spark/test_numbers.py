@@ -44,7 +44,7 @@ def test_a_decimal_sum_that_overflows_and_comes_back(warehouse: sw.Engine, spark
     settle(view)
 
 
-@pytest.mark.parametrize("scale", [2, 6, 20])
+@pytest.mark.parametrize("scale", [6, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 20))])
 def test_wide_decimals_are_taken_back(warehouse: sw.Engine, scale: int) -> None:
     """Spark negates no more than 34 digits exactly; a sum follows the deletes of shorter numbers all the same."""
     digits = 34 - scale
