@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType, _parse_datatype_string
@@ -85,6 +86,8 @@ class View:
         self.warm: set[str] = set()
         """The modes of refresh that have run in this process."""
         self.last_program: Program | None = None
+        self.last_rows: tuple[int, pa.Table | None] | None = None
+        """The result's rows at a version where they are few, to compare the next one with; none where Spark must."""
         self._schema: StructType | None = None
         self._loaded = False
         self._dropped = False

@@ -193,16 +193,17 @@ class MergePartials(Rel):
 
 @dataclass(frozen=True, slots=True)
 class Finish(Rel):
-    """Merge partial rows and finish them into the aggregate's output."""
+    """Merge partial rows and finish them into the aggregate's output; with `carry`, the merged rows stand beside it."""
 
     child: Rel
     agg: Aggregate
+    carry: bool = False
     child_names: ClassVar[tuple[str, ...]] = ("child",)
 
     @property
     def schema(self) -> Schema:
-        """The aggregate's output."""
-        return self.agg.schema
+        """The aggregate's output, and the partial rows where they are carried along."""
+        return self.agg.schema + (carried_fields(self.agg) if self.carry else ())
 
     @property
     def weighted(self) -> bool:

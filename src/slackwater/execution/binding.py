@@ -6,15 +6,16 @@ from weakref import WeakKeyDictionary
 
 from pyspark.sql import DataFrame, SparkSession
 
-from slackwater.execution.render import table_view
-
 _named: WeakKeyDictionary[SparkSession, dict[str, DataFrame]] = WeakKeyDictionary()
 
 
-def bind_table(spark: SparkSession, table: str, at: str, frame: DataFrame) -> None:
-    """Let a program find a table at a version; the frames of files are kept, so the same one often comes again."""
-    name = table_view(table, at)
+def name_frame(spark: SparkSession, name: str, frame: DataFrame, *, lasts: bool) -> None:
+    """Let a query find a frame; one that `lasts` may have the name already."""
     named = _named.setdefault(spark, {})
-    if named.get(name) is not frame:
-        frame.createOrReplaceTempView(f"`{name.replace('`', '``')}`")
+    if lasts and named.get(name) is frame:
+        return
+    frame.createOrReplaceTempView(f"`{name.replace('`', '``')}`")
+    if lasts:
         named[name] = frame
+    else:
+        named.pop(name, None)

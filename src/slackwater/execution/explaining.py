@@ -89,10 +89,12 @@ def program_sql(view: View) -> str:
     else:
         mode, kept, wanted = INCREMENTAL, view.kept, view.kept
     weights = {key: key in view.states and view.states[key].weighted for key in kept}
+    few = few_groups(view.plan, view.states, view.known_bytes())
     program = compile_program(view.plan, mode, changes, weights, wanted, view.row_estimates(), sizes,
                               to_send=lambda node: rows_to_send(cards, node), signed_result=view.result_is_signed(),
                               compare=prices.compare and not by_rule,
-                              few_groups=few_groups(view.plan, view.states, view.known_bytes()))  # fmt: skip
+                              few_groups=few,
+                              result_at_hand=bool(few) and refresher.last_result() is not None)  # fmt: skip
     return program.as_sql()
 
 

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from slackwater.algebra.aggregates import decimal_of
+from slackwater.algebra.gather import Gather
 from slackwater.algebra.joins import EXISTS, MatchJoin
-from slackwater.algebra.nodes import Aggregate, Input, Opaque, Project, Rel, Scan, pass_through
-from slackwater.algebra.partials import AggChange, carried_fields, partial_schema
+from slackwater.algebra.nodes import Aggregate, Input, Opaque, Project, Rel, Scan, pass_through, union
+from slackwater.algebra.partials import AggChange, Finish, carried_fields, partial_schema
 from slackwater.delta.environment import Change, Environment, Purpose, Step
 from slackwater.delta.lookup import keep_waiting
 from slackwater.delta.rules import build_missing, difference, full, lookup_asks, result_delta
@@ -38,6 +39,7 @@ class Program:
         heavy: a join moves many rows; a session for small work is not for it.
         carried: keys of the states that stay as they are, although something below them changed.
         collected: the aggregate whose new partial rows come with the root's, to be kept by the driver.
+        whole: the root gives the whole new result beside these rows, for the driver to compare with the last one.
         origins: which node of the plan a relation of the program is the full output of, by the relation's identity.
     """
 
@@ -49,6 +51,7 @@ class Program:
     carried: frozenset[str] = frozenset()
     heavy: bool = False
     collected: Aggregate | None = None
+    whole: bool = False
 
     @property
     def scans(self) -> frozenset[tuple[str, str]]:
@@ -96,13 +99,15 @@ def compile_program(
     signed_result: bool = False,
     compare: bool = False,
     few_groups: frozenset[str] = frozenset(),
+    result_at_hand: bool = False,
 ) -> Program:
     """Compile a refresh from the plan, the states at hand, the states wanted next and what changed.
 
     With `table_rows` at hand and `few_tasks`, small work is put in few tasks. With `compare` the change comes from
     comparing results. Full outputs of which there are few rows `to_send` are sent to every task.
     Of the states to `settle`, what no longer waits is dropped. Where the aggregate at the top is one of those with
-    `few_groups`, the driver takes its partial rows over.
+    `few_groups`, the driver takes its partial rows over; with the last `result_at_hand` there, all it asks for beside
+    them is the new result.
     """
     tables = table_rows or {}
     if mode == INCREMENTAL:
@@ -117,7 +122,7 @@ def compile_program(
             steps = gather_steps(steps, known)
             delta = gather_root(delta, known) if delta is not None else None
         made = Program(mode, steps, delta, env.reasons, carried=frozenset(env.carried), heavy=heavy)
-        return in_one_pass(made, few_groups)
+        return in_one_pass(made, few_groups, result_at_hand=result_at_hand)
     env = Environment({}, states, wanted, initial=True, rows=rows, to_send=to_send, tables=tables,
                       signed_result=signed_result)  # fmt: skip
     root = full(plan, env, "new") if mode == INITIAL else difference(plan, env)
@@ -130,12 +135,13 @@ def compile_program(
     return Program(mode, tuple(env.steps), root, env.reasons, origins, heavy=heavy)
 
 
-def in_one_pass(program: Program, few_groups: frozenset[str]) -> Program:
-    """Let the partial rows of a small aggregate at the top come with the result's change.
+def in_one_pass(program: Program, few_groups: frozenset[str], *, result_at_hand: bool) -> Program:
+    """Let the partial rows of a small aggregate at the top come with the result's change, or with the whole new result.
 
     Otherwise a step would compute what the change adds to them, and the root would read it: one more plan for Spark to
     make, which takes longer than the rows themselves. Nodes above the aggregate hand the partial rows on, so they must
-    be projections; a filter would lose some.
+    be projections; a filter would lose some. Where the driver has the last result, the new one is enough: half the
+    columns to merge, and no old and new row of each group to tell apart.
     """
     above: list[Project] = []
     top = program.root
@@ -152,9 +158,12 @@ def in_one_pass(program: Program, few_groups: frozenset[str]) -> Program:
     if any(isinstance(x, Input) and x.name == name for s in others for x in s.rel.walk()):
         return program
     root: Rel = replace(top, change=step.rel, restrict=False, carry=True)
+    if result_at_hand:
+        partials = union(top.old, step.rel)
+        root = Finish(Gather(partials) if top.gather else partials, agg, carry=True)
     for node in reversed(above):
         root = Project(root, (*node.items, *pass_through(carried_fields(agg))))
-    return replace(program, steps=tuple(others), root=root, collected=agg)
+    return replace(program, steps=tuple(others), root=root, collected=agg, whole=result_at_hand)
 
 
 def _collectable(root: Rel | None, agg: Aggregate) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -42,7 +43,7 @@ from slackwater.execution.state_planning import (
     plan_next,
     price_now,
 )
-from slackwater.execution.states import State, few_groups, release, storage_memory, stored_bytes
+from slackwater.execution.states import FEW, State, few_groups, release, storage_memory, stored_bytes
 from slackwater.execution.timer import Timer
 from slackwater.planning.cardinality import Expected
 from slackwater.planning.choices import Choice
@@ -267,17 +268,18 @@ class Refresher:
         wanted = frozenset(c.key for c in choices if c.keep)
         weights = {key: state.weighted for key, state in self.at_hand.items()}
         sizes = {t: s.rows for t, s in self.tables.items()}
+        few = few_groups(view.plan, self.at_hand if self._small() else {}, view.known_bytes())
         program = compile_program(view.plan, mode, self.changes, weights, wanted, view.row_estimates(), sizes,
                                   to_send=self._to_send() if with_states else nothing,
                                   settle=self._to_settle(), few_tasks=self._small(),
                                   signed_result=view.result_is_signed(), compare=self._compares(),
-                                  few_groups=few_groups(view.plan, self.at_hand if self._small() else {},
-                                                        view.known_bytes()))  # fmt: skip
+                                  few_groups=few,
+                                  result_at_hand=bool(few) and self.last_result() is not None)  # fmt: skip
         small = mode == INCREMENTAL and self._small()
         kind = "batch" if program.heavy else "delta" if small else "large delta"
         spark = self.engine.sessions.get(f"{kind}{WITH_FLAGS}" if program.flags else kind, view.settings)
         self.timer.phase("plan")
-        outcome = run(program, spark, self._bindings(spark), self.engine.files, f"v{view.id}", view.schema)
+        outcome = run(program, spark, self._bindings(spark, program), self.engine.files, f"v{view.id}", view.schema)
         self.timer.phase("run")
         return self._commit(mode, program, outcome, choices, reason)
 
@@ -408,17 +410,27 @@ class Refresher:
 
     # --- inputs ----------------------------------------------------------------------------------
 
-    def _bindings(self, spark: SparkSession) -> Bindings:
+    def _bindings(self, spark: SparkSession, program: Program) -> Bindings:
         view = self.view
         return Bindings(
             table=lambda name, at: self._frame(name, at, spark),
             old_result=lambda: view.result_rows(spark),
-            old_rows=lambda: last_rows(self.engine.files, view.result_segments()) if self._small() else None,
+            old_rows=self.last_result,
             states=self.at_hand,
             sizes=view.known_bytes(),
             labels={node_key(node): describe(node) for node in view.plan.keepable()},
             aggregates=frozenset(node_key(node) for node in view.plan.walk() if isinstance(node, Aggregate)),
+            again=program.mode == INCREMENTAL and not program.heavy and not view.functions,
         )
+
+    def last_result(self) -> pa.Table | None:
+        """The rows of the last result where the driver can have them; read once."""
+        view = self.view
+        if not self._small() or not self.before:
+            return None
+        if view.last_rows is None or view.last_rows[0] != view.version:
+            view.last_rows = view.version, last_rows(self.engine.files, view.result_segments())
+        return view.last_rows[1]
 
     def _frame(self, name: str, at: str, spark: SparkSession) -> DataFrame:
         """A table as of the old version, the new one, or the changes between; by its own names where `at` is empty."""
@@ -474,6 +486,7 @@ class Refresher:
             raise
         view.functions = functions["functions"]
         view.adopt(tx.version, kept, choices, program, sizes)
+        view.last_rows = (tx.version, outcome.result) if _few_rows(outcome.result) else None
         view.grown -= {step.key for step in program.steps if step.purpose is Purpose.REPLACE}
         used = {s.rdd_id for state in kept.values() for s in state.segments}
         release(s for s in outcome.temporary if s.rdd_id not in used)
@@ -488,6 +501,10 @@ class Refresher:
         touched = {node_key(n) for n in self.view.plan.keepable()
                    if any(isinstance(x, Scan) and x.table in changed for x in n.walk())}  # fmt: skip
         return {key: state for key, state in self.at_hand.items() if key not in touched}
+
+
+def _few_rows(rows: pa.Table | None) -> bool:
+    return rows is not None and 0 < rows.num_rows <= FEW
 
 
 def _about(number: float) -> int:

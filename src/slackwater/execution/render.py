@@ -26,8 +26,8 @@ WEIGHT = "_w"
 
 
 def table_view(table: str, at: str) -> str:
-    """The name of the temporary view that stands for a table at a time."""
-    return f"{table}@{at}"
+    """The name of the temporary view that stands for a table at a time; where a query's own text reads it, its own."""
+    return f"{table}@{at}" if at else table
 
 
 def physical(position: int) -> str:
@@ -93,7 +93,8 @@ def render(node: n.Rel) -> str:
         case MergePartials():
             return render_aggregates.merge(node.agg, _sub(node.child))
         case Finish():
-            return render_aggregates.finish(node.agg, f"({render_aggregates.merge(node.agg, _sub(node.child))})")
+            merged = f"({render_aggregates.merge(node.agg, _sub(node.child))})"
+            return render_aggregates.finish(node.agg, merged, carry=node.carry)
         case AggChange():
             return _agg_change(node)
         case Gather():

@@ -121,9 +121,12 @@ def _merged(column: PartialColumn, value: str) -> str:
     return _guarded(merged, f"COUNT({value})", column) if column.merge == "sum" else merged
 
 
-def finish(agg: n.Aggregate, source: str) -> str:
-    """The aggregate's output from merged partial rows."""
+def finish(agg: n.Aggregate, source: str, *, carry: bool = False) -> str:
+    """The aggregate's output from merged partial rows, and these beside it where they are carried along."""
     columns = [quote(g.name) for g in agg.groups] + [f"{finish_text(a)} AS {quote(a.name)}" for a in agg.aggs]
+    if carry:
+        shown = zip(partial_schema(agg), carried_fields(agg), strict=True)
+        columns += [f"{quote(kept.name)} AS {quote(beside.name)}" for kept, beside in shown]
     return f"SELECT {', '.join(columns)} FROM {source}"
 
 

@@ -16,15 +16,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType, _parse_datatype_string
 
-from slackwater.algebra.nodes import Aggregate, Difference, Input, Rel, TopK
+from slackwater.algebra.nodes import Aggregate, Difference, Input, Opaque, Rel, Scan, TopK
 from slackwater.algebra.partials import partial_schema
 from slackwater.algebra.printer import node_key
 from slackwater.delta.environment import Purpose, Step
 from slackwater.delta.rules import RESULT
-from slackwater.execution.binding import bind_table
 from slackwater.execution.observing import join_rows, output_rows
+from slackwater.execution.prepared import Source, files_source, query, shape_of
 from slackwater.execution.program import INITIAL, Program
-from slackwater.execution.render import WEIGHT, render
+from slackwater.execution.render import WEIGHT, render, table_view
 from slackwater.execution.small_results import compare_small
 from slackwater.execution.states import State, StateSegment, checkpoint, held, release
 from slackwater.storage.faults import crash_point
@@ -53,6 +53,8 @@ class Outcome:
     states: dict[str, State] = field(default_factory=dict)
     temporary: list[StateSegment] = field(default_factory=list)
     observed: dict[str, float] = field(default_factory=dict)
+    result: pa.Table | None = None
+    """The whole new result, where the driver has seen it."""
 
     def discard(self, files: WarehouseFiles, keep: frozenset[int] = frozenset()) -> None:
         """Forget everything, as after a failure; rows that older states share stay."""
@@ -72,6 +74,8 @@ class Bindings:
     sizes: Mapping[str, int]
     labels: Mapping[str, str]
     aggregates: frozenset[str]
+    again: bool = False
+    """Whether the same queries are likely to come again, over other rows."""
 
 
 def run(program: Program, spark: SparkSession, bindings: Bindings, files: WarehouseFiles, owner: str,
@@ -86,20 +90,20 @@ def run(program: Program, spark: SparkSession, bindings: Bindings, files: Wareho
         old = bindings.old_rows() if whole is not None else None
         if whole is not None and old is not None:
             program = replace(program, root=whole.children[0])  # the new result
-        _bind_inputs(program, spark, bindings)
+        names = Names(spark, _sources(program, spark, bindings), again=bindings.again)
         executed: dict[str, DataFrame] = {}
-        pending = _bind_steps(program, spark, bindings, outcome, executed)
+        pending = _bind_steps(program, names, bindings, outcome, executed)
         if program.root is not None:
-            frame = spark.sql(render(program.root))
+            frame = names.query(program.root)
             if program.collected is not None:
-                _take_with_state(frame, program.collected, spark, bindings, outcome, files, owner)
+                _take_with_state(frame, program, spark, bindings, outcome, files, owner)
             elif whole is None or old is None:
                 outcome.segments = _take(frame, program, files, owner, schema)
             else:
                 compared = _take_compared(frame, old, files, owner)
                 if compared is None:  # too many rows for the driver, after all
-                    bindings.old_result().createOrReplaceTempView(f"`{RESULT}`")
-                    compared = _take(spark.sql(render(whole)), program, files, owner, schema)
+                    names.sources[RESULT] = files_source(bindings.old_result())
+                    compared = _take(names.query(whole), program, files, owner, schema)
                 outcome.segments = compared
         for cut in pending:
             cut.write.format("noop").mode("overwrite").save()
@@ -118,26 +122,40 @@ def _compares(root: Rel | None) -> bool:
     return isinstance(root, Difference) and isinstance(root.old, Input) and root.old.name == RESULT
 
 
-def _bind_inputs(program: Program, spark: SparkSession, bindings: Bindings) -> None:
-    def table(scan: tuple[str, str]) -> None:
-        name, at = scan
-        frame = bindings.table(name, at)
-        if at:
-            bind_table(spark, name, at, frame)
-        else:
-            frame.createOrReplaceTempView(f"`{name.replace('`', '``')}`")
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What the names in a program stand for: tables, states, the last result, and the steps made so far."""
 
-    def kept(name: str) -> None:
-        if name.startswith("state_"):
-            key = name.removeprefix("state_")
-            bindings.states[key].scan(spark, bindings.sizes.get(key)).createOrReplaceTempView(name)
-        else:
-            bindings.old_result().createOrReplaceTempView(f"`{name}`")
+    spark: SparkSession
+    sources: dict[str, Source]
+    again: bool
+
+    def query(self, rel: Rel) -> DataFrame:
+        """A relation of the program as a DataFrame."""
+        text = render(rel)
+        return query(self.spark, text, {name: self.sources[name] for name in _names_read(rel)}, again=self.again)
+
+
+def _sources(program: Program, spark: SparkSession, bindings: Bindings) -> dict[str, Source]:
+    """What the program reads."""
+
+    def table(name: str, at: str) -> tuple[str, Source]:
+        frame = bindings.table(name, at)
+        return table_view(name, at), files_source(frame) if at else Source(lambda: frame)
+
+    def kept(name: str) -> tuple[str, Source]:
+        if not name.startswith("state_"):
+            return name, files_source(bindings.old_result())
+        key = name.removeprefix("state_")
+        state = bindings.states[key]
+        rdds = state.rdds(spark, bindings.sizes.get(key))
+        return name, Source(lambda: state.frame(spark, rdds), tuple(rdds), state.shape())
 
     submit = _submitter(spark)
-    made = [submit(table, scan) for scan in sorted(program.scans)]
+    made = [submit(table, *scan) for scan in sorted(program.scans)]
     made += [submit(kept, name) for name in sorted(program.inputs)]
     _wait(made)
+    return dict(future.result() for future in made)
 
 
 def _observed(program: Program, executed: Mapping[str, DataFrame]) -> dict[str, float]:
@@ -154,7 +172,7 @@ def _observed(program: Program, executed: Mapping[str, DataFrame]) -> dict[str, 
     return found
 
 
-def _bind_steps(program: Program, spark: SparkSession, bindings: Bindings, outcome: Outcome,
+def _bind_steps(program: Program, names: Names, bindings: Bindings, outcome: Outcome,
                 executed: dict[str, DataFrame]) -> list[DataFrame]:  # fmt: skip
     """Checkpoint each step, lazily: the job that reads it fills it. Gives the steps that nothing reads.
 
@@ -168,19 +186,19 @@ def _bind_steps(program: Program, spark: SparkSession, bindings: Bindings, outco
         for name in _names_read(step.rel):
             if name in made:
                 made[name].result()
-        frame = executed[step.name] = spark.sql(render(step.rel))
+        frame = executed[step.name] = names.query(step.rel)
         cut, segment = checkpoint(frame)
         outcome.temporary.append(segment)
-        cut.createOrReplaceTempView(step.name)
+        names.sources[step.name] = Source(lambda: cut, (segment.rdd,), shape_of(cut))
         return cut, segment
 
     # In the order of the program and first in, first out: whatever a waiting step reads has been started before it.
-    submit = _submitter(spark)
+    submit = _submitter(names.spark)
     for step in program.steps:
         made[step.name] = submit(bind, step)
     _wait(list(made.values()))
     read = {name for s in program.steps for name in _names_read(s.rel)}
-    read |= _names_read(program.root) if program.root is not None else set()
+    read |= _names_read(program.root) if program.root is not None else set[str]()
     for step in program.steps:
         _, segment = made[step.name].result()
         if step.purpose is Purpose.APPEND:
@@ -217,7 +235,10 @@ def _wait(started: Sequence[Future[Any]]) -> None:
 
 
 def _names_read(rel: Rel) -> set[str]:
-    return {x.name for x in rel.walk() if isinstance(x, Input)}
+    """The names in a relation's SQL."""
+    found = {x.name for x in rel.walk() if isinstance(x, Input)}
+    found |= {table_view(x.table, x.at) for x in rel.walk() if isinstance(x, Scan)}
+    return found | {table_view(t, "") for x in rel.walk() if isinstance(x, Opaque) for t in x.tables}
 
 
 def _take(
@@ -226,14 +247,14 @@ def _take(
     """Write the result's rows (initial) or changes; small ones come through the driver and need no further job."""
     signed = WEIGHT in frame.columns
     physical = [f"c{i}" for i in range(len(schema))]
-    frame = frame.toDF(*physical, WEIGHT) if signed else frame.toDF(*physical)
+    names = [*physical, WEIGHT] if signed else physical
     if _fits_driver(program) and _all_arrow_safe(schema):
         try:
-            return _take_small(frame.toArrow(), signed, files, owner)
+            return _take_small(frame.toArrow().rename_columns(names), signed, files, owner)
         except (PySparkException, Py4JJavaError) as error:
             if "maxResultSize" not in str(error):
                 raise
-    return _take_large(frame, signed, physical, files, owner)
+    return _take_large(frame.toDF(*names), signed, physical, files, owner)
 
 
 def _take_compared(frame: DataFrame, old: pa.Table, files: WarehouseFiles, owner: str) -> list[NewSegment] | None:
@@ -248,21 +269,24 @@ def _take_compared(frame: DataFrame, old: pa.Table, files: WarehouseFiles, owner
 
 
 def _take_with_state(
-    frame: DataFrame, agg: Aggregate, spark: SparkSession, bindings: Bindings, outcome: Outcome,
+    frame: DataFrame, program: Program, spark: SparkSession, bindings: Bindings, outcome: Outcome,
     files: WarehouseFiles, owner: str,
 ) -> None:  # fmt: skip
-    """Write the result's changes, and hold the partial rows that come with them; a weight of 0 is no change."""
+    """Write the result's changes, and hold the partial rows that come with them."""
     crash_point("state.before_build")
+    agg = program.collected
+    assert agg is not None  # noqa: S101 - by the caller
     fields = partial_schema(agg)
-    count = len(frame.columns) - len(fields) - 1
+    signs = [] if program.whole else [WEIGHT]
     names = [f"p{i}" for i in range(len(fields))]
-    rows = frame.toDF(*(f"c{i}" for i in range(count)), *names, WEIGHT).toArrow()
-    weights = rows.column(WEIGHT)
-    partials = rows.filter(pc.greater_equal(weights, 0)).select(names).rename_columns([f.name for f in fields])
+    physical = [f"c{i}" for i in range(len(frame.columns) - len(names) - len(signs))]
+    rows = frame.toArrow().rename_columns([*physical, *names, *signs])
+    shown = rows if program.whole else rows.filter(pc.greater_equal(rows.column(WEIGHT), 0))
+    partials = shown.select(names).rename_columns([f.name for f in fields])
     schema = StructType([StructField(f.name, _parse_datatype_string(f.dtype), True) for f in fields])
     holding = _submitter(spark)(held, spark, partials, schema)
     try:
-        changed = rows.filter(pc.not_equal(weights, 0)).drop_columns(names)
+        changed = _changed(rows.drop_columns(names), program, bindings)
         outcome.segments = _take_small(changed, True, files, owner)
     finally:
         wait([holding])
@@ -270,6 +294,23 @@ def _take_with_state(
     key = node_key(agg)
     outcome.temporary.append(segment)
     outcome.states[key] = State(key, bindings.labels.get(key, ""), (segment,), True)
+    outcome.result = shown.select(physical) if program.whole else None
+
+
+def _changed(rows: pa.Table, program: Program, bindings: Bindings) -> pa.Table:
+    """The result's changes: the rows whose weight is not 0, or the whole result compared with the last one."""
+    if not program.whole:
+        return rows.filter(pc.not_equal(rows.column(WEIGHT), 0))
+    old = bindings.old_rows()
+    assert old is not None  # noqa: S101 - the program was compiled with the last result at hand
+    changed = compare_small(rows, old)
+    if changed is not None:
+        return changed
+    signed = ((rows, 1), (old.rename_columns(rows.column_names), -1))  # what cannot be compared is replaced
+    return pa.concat_tables(
+        [part.append_column(WEIGHT, pa.array([sign] * part.num_rows, pa.int32())) for part, sign in signed],
+        promote_options="permissive",
+    )
 
 
 def _fits_driver(program: Program) -> bool:

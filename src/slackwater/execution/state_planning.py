@@ -74,8 +74,15 @@ class Facts:
                              plausible(self.observed), plausible(self.shares, 1.0), self.unique)  # fmt: skip
 
     def corrected(self, mode: str, seconds: float) -> float:
-        """A price after what earlier refreshes taught."""
-        return seconds * plausible(self.corrections).get(mode, 1.0)
+        """A price after what earlier refreshes taught.
+
+        Of a mode that has not been seen yet, what the others taught is all that is known: a machine that is slow at the
+        moment is slow at everything. Counter-example to taking it at its word: incremental refreshes take twice as long
+        as predicted, so the next one is a recompute, which takes twice as long as predicted as well.
+        """
+        known = plausible(self.corrections)
+        others = math.prod(known.values()) ** (1 / len(known)) if known else 1.0
+        return seconds * known.get(mode, others)
 
 
 @dataclass(frozen=True, slots=True)

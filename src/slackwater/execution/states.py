@@ -7,6 +7,7 @@ the old one stays valid until the commit, so a failed refresh loses nothing.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -51,6 +52,8 @@ class StateSegment:
     """Bytes of rows that the driver sends along with the jobs that read them; Spark's storage knows nothing of them."""
     rows: int | None = None
     """How many rows there are, where the driver has seen them."""
+    shape: str = ""
+    """The schema as Spark writes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +84,24 @@ class State:
             spark: the session to read them in.
             size: bytes, where they are known: what is small is read by few tasks.
         """
-        plain = [s for s in self.segments if not s.weighted]
-        signed = [s for s in self.segments if s.weighted]
-        frames = [_leaf(spark, group, size) for group in (plain, signed) if group]
+        return self.frame(spark, self.rdds(spark, size))
+
+    def _groups(self) -> list[list[StateSegment]]:
+        """The segments without weights, and those with."""
+        found = ([s for s in self.segments if s.weighted is weighted] for weighted in (False, True))
+        return [group for group in found if group]
+
+    def shape(self) -> str:
+        """What a plan over the rows depends on beside them."""
+        return " and ".join(group[0].shape for group in self._groups())
+
+    def rdds(self, spark: SparkSession, size: int | None = None) -> list[JavaObject]:
+        """The rows without weights, and those with."""
+        return [_rows(spark, group, size) for group in self._groups()]
+
+    def frame(self, spark: SparkSession, rdds: list[JavaObject]) -> DataFrame:
+        """The rows as a DataFrame."""
+        frames = [_leaf(spark, group[0], rdd) for group, rdd in zip(self._groups(), rdds, strict=True)]
         if len(frames) == 2:
             # By the names of the second: rows without columns have a column for show where they have no weight.
             return frames[0].withColumn(WEIGHT, lit(1)).select(*map(quote, frames[1].columns)).unionAll(frames[1])
@@ -105,20 +123,26 @@ class State:
 def checkpoint(frame: DataFrame, *, eager: bool = False) -> tuple[DataFrame, StateSegment]:
     """Cut a DataFrame off from its history: computed once, by the first job that passes by."""
     cut = frame.localCheckpoint(eager=eager)
-    rdd = cut._jdf.queryExecution().analyzed().rdd()
-    return cut, StateSegment(rdd, cut._jdf.schema(), WEIGHT in cut.columns, int(rdd.id()))
+    leaf = cut._jdf.queryExecution().analyzed()
+    rdd, schema = leaf.rdd(), leaf.schema()
+    shape = schema.json()
+    return cut, StateSegment(rdd, schema, _has_weights(shape), int(rdd.id()), shape=shape)
+
+
+def _has_weights(schema_json: str) -> bool:
+    return any(field["name"] == WEIGHT for field in json.loads(schema_json)["fields"])
 
 
 def held(spark: SparkSession, rows: pa.Table, schema: StructType) -> StateSegment:
     """A few rows that the driver has, as a segment."""
     frame = spark.createDataFrame(rows, schema=schema)
-    rdd = frame._jdf.queryExecution().toRdd()
-    return StateSegment(rdd, frame._jdf.schema(), False, int(rdd.id()), held=max(rows.nbytes, 1),
-                        rows=rows.num_rows)  # fmt: skip
+    rdd, found = frame._jdf.queryExecution().toRdd(), frame._jdf.schema()
+    return StateSegment(rdd, found, False, int(rdd.id()), held=max(rows.nbytes, 1), rows=rows.num_rows,
+                        shape=found.json())  # fmt: skip
 
 
-def _leaf(spark: SparkSession, segments: list[StateSegment], size: int | None) -> DataFrame:
-    rdd = segments[0].rdd
+def _rows(spark: SparkSession, segments: list[StateSegment], size: int | None) -> JavaObject:
+    rdd: Any = segments[0].rdd
     for segment in segments[1:]:
         rdd = rdd.union(segment.rdd)
     most = 2 * spark._sc.defaultParallelism
@@ -127,7 +151,11 @@ def _leaf(spark: SparkSession, segments: list[StateSegment], size: int | None) -
     if rdd.getNumPartitions() > most:
         jvm: Any = spark._jvm
         rdd = rdd.coalesce(most, False, jvm.scala.Option.empty(), None)
-    return DataFrame(spark._jsparkSession.internalCreateDataFrame(rdd, segments[0].schema, False), spark)
+    return rdd
+
+
+def _leaf(spark: SparkSession, segment: StateSegment, rdd: JavaObject) -> DataFrame:
+    return DataFrame(spark._jsparkSession.internalCreateDataFrame(rdd, segment.schema, False), spark)
 
 
 def stored_bytes(spark: SparkSession, segments: Iterable[StateSegment], known: dict[int, int]) -> dict[int, int]:

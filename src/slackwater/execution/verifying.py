@@ -13,10 +13,10 @@ from pyspark.sql import functions as F
 from slackwater.algebra.aggregates import is_float
 from slackwater.algebra.nodes import Field, Opaque
 from slackwater.errors import ViewError
-from slackwater.execution.binding import bind_table
+from slackwater.execution.binding import name_frame
 from slackwater.execution.leaves import leaves
 from slackwater.execution.program import INITIAL, compile_program
-from slackwater.execution.render import WEIGHT, consolidated, render
+from slackwater.execution.render import WEIGHT, consolidated, render, table_view
 from slackwater.execution.reports import Verification
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def recompute(view: View) -> DataFrame:
             if isinstance(view.plan, Opaque) or error.getCondition() != "TABLE_OR_VIEW_NOT_FOUND":
                 raise
     for name, table in leaves(view.engine, view.inputs).items():
-        bind_table(spark, name, "new", table.snapshot(spark, view.version))
+        name_frame(spark, table_view(name, "new"), table.snapshot(spark, view.version), lasts=True)
     program = compile_program(view.logical_plan, INITIAL, {}, {}, frozenset(), {})
     assert program.root is not None  # noqa: S101 - a full program always has a root
     return spark.sql(render(program.root)).toDF(*view.columns)

@@ -148,7 +148,8 @@ def evaluate(node: n.Rel, cat: Catalogue) -> Bag:
         case MergePartials():
             return _merged_bag(node.agg, evaluate(node.child, cat))
         case Finish():
-            return Bag.of(_finish(node.agg, row) for row in _merged_bag(node.agg, evaluate(node.child, cat)).rows())
+            merged = _merged_bag(node.agg, evaluate(node.child, cat)).rows()
+            return Bag.of(_finish(node.agg, row) + (row if node.carry else ()) for row in merged)
         case AggChange():
             return _agg_change(node, cat)
         case _:

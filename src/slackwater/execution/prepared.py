@@ -1,0 +1,226 @@
+"""Queries that come again: planned once, then run over new rows.
+
+The queries of a refresh keep their text from one refresh to the next; what changes is what their names stand for: the
+files of a delta, the rows of a state. For a wide query Spark spends as long on reading, analysing and optimizing the
+text as on its rows. So the physical plan of a query is kept, and where it comes again its leaves are exchanged:
+
+    text, leaves  →  Spark's plan  →  the same plan with other files and rows in its leaves
+
+Precondition: nothing else of the plan depends on what is behind the names. What it does depend on is the *shape* of a
+source: columns, types, NULLs, and how rows are partitioned and ordered. A query whose sources have another shape than
+before is planned again. Counter-example to less: rows that were in one partition, so that they could be grouped where
+they were, come in two.
+
+What cannot be followed is planned each time: a table with deleted rows, which is read through a join with their
+positions, subqueries inside of expressions, which hide their leaves, the same rows under two names, and leaves of any
+other kind. So is a query whose files have become twice as many bytes, because Spark decides by their size what to send
+where.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from pyspark.sql import DataFrame, SparkSession
+
+from slackwater.execution.binding import name_frame
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaObject
+
+KEPT_PLANS = 300
+"""So many plans are kept for a session; of the least use is the one that was used the longest ago."""
+
+GROWN, SLACK = 2.0, 10_000_000
+"""Spark plans again what reads files of so many times the bytes and so many more."""
+
+_IDS = re.compile(r"#\d+L?|\bplan_id=\d+")
+_LEAVES = {"FileSourceScanExec": ("relation", 0), "RDDScanExec": ("rdd", 1)}
+"""Leaves of a physical plan: the method that tells what is read, and its place among the arguments."""
+
+_FIXED = frozenset({"LocalTableScanExec", "OneRowRelationExec", "RangeExec"})
+"""Leaves that a query writes down itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a name in a query stands for.
+
+    Attributes:
+        frame: makes a DataFrame of it, for a query that has to be planned.
+        leaves: what is read, in order: relations of files and RDDs; None where it cannot be exchanged.
+        shape: what a plan over it depends on beside these.
+        size: the bytes of its files.
+        lasts: the frame is likely to come again under the same name.
+    """
+
+    frame: Callable[[], DataFrame]
+    leaves: tuple[JavaObject, ...] | None = None
+    shape: str = ""
+    size: int = 0
+    lasts: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaf:
+    """A leaf of a kept plan, its arguments, and the source that goes into it."""
+
+    node: JavaObject
+    arguments: Any
+    position: int
+    name: str
+    ordinal: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """A kept plan with the shapes that it was made for."""
+
+    logical: JavaObject
+    physical: JavaObject
+    leaves: tuple[_Leaf, ...]
+    shapes: Mapping[str, str]
+    size: int
+
+    def fits(self, sources: Mapping[str, Source]) -> bool:
+        return (
+            all(s.leaves is not None and s.shape == self.shapes.get(name) for name, s in sources.items())
+            and sum(s.size for s in sources.values()) <= GROWN * self.size + SLACK
+        )
+
+
+@dataclass(slots=True)
+class _Kept:
+    """The plans of one session, by text."""
+
+    plans: dict[str, _Plan | None] = field(default_factory=dict)
+    lock: Lock = field(default_factory=Lock)
+
+    def take(self, text: str) -> _Plan | None:
+        with self.lock:
+            if text not in self.plans:
+                return None
+            self.plans[text] = plan = self.plans.pop(text)  # now the last one to go
+            return plan
+
+    def put(self, text: str, plan: _Plan | None) -> None:
+        with self.lock:
+            self.plans[text] = plan
+            while len(self.plans) > KEPT_PLANS:
+                self.plans.pop(next(iter(self.plans)))
+
+
+_kept: WeakKeyDictionary[SparkSession, _Kept] = WeakKeyDictionary()
+_files: WeakKeyDictionary[DataFrame, tuple[JavaObject, str, int] | None] = WeakKeyDictionary()
+
+
+def query(spark: SparkSession, text: str, sources: Mapping[str, Source], *, again: bool) -> DataFrame:
+    """The query as a DataFrame, from a kept plan where there is one that fits.
+
+    Args:
+        spark: the session.
+        text: the SQL text.
+        sources: what the names that it reads stand for.
+        again: the same text is likely to come again.
+    """
+    kept = _kept.setdefault(spark, _Kept())
+    plan = kept.take(text) if again else None
+    if plan is not None and plan.fits(sources):
+        with kept.lock:  # the arguments of its leaves are there once
+            return _exchanged(spark, plan, sources)
+    for name, source in sorted(sources.items()):
+        name_frame(spark, name, source.frame(), lasts=source.lasts)
+    frame = spark.sql(text)
+    if again:
+        kept.put(text, _plan_of(spark, frame, sources))
+    return frame
+
+
+def files_source(frame: DataFrame) -> Source:
+    """A table or a result, read from its files. The frames of files are kept elsewhere and come again."""
+    if frame not in _files:
+        _files[frame] = _relation_of(frame)
+    found = _files[frame]
+    if found is None:
+        return Source(lambda: frame, lasts=True)
+    relation, shape, size = found
+    return Source(lambda: frame, (relation,), shape, size, lasts=True)
+
+
+def rows_source(frame: Callable[[], DataFrame], rdds: Sequence[JavaObject], shape: str) -> Source:
+    """Rows in Spark's memory."""
+    return Source(frame, tuple(rdds), shape)
+
+
+def shape_of(frame: DataFrame) -> str:
+    """What a plan over rows that were cut off from their history depends on."""
+    leaf = frame._jdf.queryExecution().analyzed()
+    parts = (leaf.schema().json(), leaf.outputPartitioning().toString(), leaf.outputOrdering().toString())
+    return json.dumps([_IDS.sub("", part) for part in parts])
+
+
+def _relation_of(frame: DataFrame) -> tuple[JavaObject, str, int] | None:
+    """What a frame reads if it is nothing but the rows of files: the files, the shape, and the bytes."""
+    analyzed = frame._jdf.queryExecution().analyzed()
+    if analyzed.getClass().getSimpleName() != "LogicalRelation":
+        return None
+    relation = analyzed.relation()
+    return relation, analyzed.schema().json(), int(relation.sizeInBytes())
+
+
+def _each(found: Any) -> list[Any]:
+    return [found.apply(i) for i in range(found.size())]
+
+
+def _plan_of(spark: SparkSession, frame: DataFrame, sources: Mapping[str, Source]) -> _Plan | None:
+    """The plan of a query with its leaves told apart; None where that cannot be done."""
+    if any(s.leaves is None for s in sources.values()):
+        return None
+    jvm: Any = spark._jvm
+    named = jvm.java.util.IdentityHashMap()
+    for name, source in sources.items():
+        for ordinal, leaf in enumerate(source.leaves or ()):
+            if named.put(leaf, json.dumps([name, ordinal])) is not None:
+                return None  # the same rows under two names
+    execution = frame._jdf.queryExecution()
+    if not execution.optimizedPlan().subqueriesAll().isEmpty():
+        return None
+    leaves = []
+    for node in _each(execution.sparkPlan().collectLeaves()):
+        kind = node.getClass().getSimpleName()
+        if kind in _FIXED:
+            continue
+        if kind not in _LEAVES:
+            return None
+        told, position = _LEAVES[kind]
+        read = named.get(getattr(node, told)())
+        if read is None:
+            return None
+        gateway: Any = spark._sc._gateway
+        arguments = gateway.new_array(jvm.java.lang.Object, node.productArity())
+        for i in range(len(arguments)):
+            arguments[i] = node.productElement(i)
+        leaves.append(_Leaf(node, arguments, position, *json.loads(read)))
+    return _Plan(execution.optimizedPlan(), execution.sparkPlan(), tuple(leaves),
+                 {name: s.shape for name, s in sources.items()}, sum(s.size for s in sources.values()))  # fmt: skip
+
+
+def _exchanged(spark: SparkSession, plan: _Plan, sources: Mapping[str, Source]) -> DataFrame:
+    jvm: Any = spark._jvm
+    leaves = jvm.java.util.IdentityHashMap()
+    for leaf in plan.leaves:
+        known = sources[leaf.name].leaves
+        assert known is not None  # noqa: S101 - the plan fits
+        leaf.arguments[leaf.position] = known[leaf.ordinal]
+        leaves.put(leaf.node, leaf.node.makeCopy(leaf.arguments))
+    # A map is a partial function to Scala: nodes that it knows are replaced, all others stay.
+    rule = jvm.scala.jdk.javaapi.CollectionConverters.asScala(leaves)
+    stage = jvm.org.apache.spark.sql.execution.adaptive.LogicalQueryStage
+    logical = stage(plan.logical, plan.physical.transformUp(rule))
+    return DataFrame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, logical), spark)
