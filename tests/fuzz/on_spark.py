@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 import slackwater as sw
 from slackwater.algebra.nodes import Opaque
 from slackwater.errors import QueryRefused
-from slackwater.execution import compaction, refresh
+from slackwater.execution import compaction, modes
 from slackwater.planning.strategies import STRATEGIES
 from tests.fuzz import sql
 from tests.fuzz.duck import Twin, difference
@@ -128,7 +128,7 @@ def warehouse(spark: SparkSession, seed: int) -> Iterator[sw.Engine]:
     The tables are so small that most deltas are large against them: mostly they are followed all the same.
     """
     settings = [(compaction, name, 2) for name in ("STATE_SEGMENTS", "RESULT_SEGMENTS", "TABLE_SEGMENTS") if seed % 2]
-    settings += [(refresh, "LARGE_DELTA", math.inf)] if seed % 7 else []
+    settings += [(modes, "LARGE_DELTA", math.inf)] if seed % 7 else []
     before = [(module, name, getattr(module, name)) for module, name, _ in settings]
     try:
         for module, name, value in settings:

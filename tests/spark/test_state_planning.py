@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 import slackwater as sw
 from slackwater.errors import SlackwaterError
-from slackwater.execution import refresh
+from slackwater.execution import modes, refresh
 from slackwater.execution.sampling import kept_shares
 from slackwater.execution.state_planning import Prices
 from slackwater.execution.states import release
@@ -112,12 +112,12 @@ def test_a_recompute_is_charged_for_the_states_that_it_drops(shop: sw.Engine, mo
     # To write a state costs so much now that none that is there should be dropped for a little less work today.
     shop._rates = replace(SLOW, write=1e-2)
     prices = Prices(incremental=0.60, recompute=0.59, compare=True, quick=False)
-    monkeypatch.setattr(refresh, "price_now", lambda *_: prices)
+    monkeypatch.setattr(modes, "price_now", lambda *_: prices)
     add_lines(shop, 60)
     report = view.refresh()
     assert report.mode == "incremental"
     assert "for the states that it drops" in report.reason
-    monkeypatch.setattr(refresh, "price_now", lambda *_: replace(prices, incremental=10**6))
+    monkeypatch.setattr(modes, "price_now", lambda *_: replace(prices, incremental=10**6))
     add_lines(shop, 70)
     assert view.refresh().mode == "recompute"
     assert view.verify()

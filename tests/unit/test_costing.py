@@ -287,6 +287,16 @@ def test_predictions_learn_from_errors_but_not_wildly() -> None:
     assert learned({}, "incremental", 0.0, 1.0) == {}
 
 
+def test_a_mode_that_was_never_seen_is_as_slow_as_the_others() -> None:
+    slow = learned({}, "incremental", 1.0, 4.0)
+    price = replace(facts(ROWS), corrections=slow)
+    assert price.corrected("recompute", 1.0) == pytest.approx(price.corrected("incremental", 1.0))
+    assert price.corrected("recompute", 1.0) > 1.0
+    seen = learned(slow, "recompute", price.corrected("recompute", 1.0), price.corrected("recompute", 1.0))
+    assert seen["recompute"] == pytest.approx(slow["incremental"]), "the prediction was right: it stays"
+    assert facts(ROWS).corrected("recompute", 1.0) == 1.0
+
+
 def test_constant_rows_never_change() -> None:
     constants = Values((Field("v", "bigint"),), ((lit(1, dtype="bigint"),),))
     plan = joined(LINES, constants, "l_order", "v")

@@ -36,14 +36,15 @@ def test_programs_with_flags_are_told_apart() -> None:
     assert found == [True, False]
 
 
-def collected(plan: Rel, *, few_groups: bool = True, deleted: int = 0) -> bool:
+def collected(plan: Rel, *, few_groups: bool = True, deleted: int = 0, result_at_hand: bool = False) -> bool:
     """Whether the driver takes the partial rows of the plan's aggregate when lines come and go."""
     agg = next(x for x in plan.walk() if isinstance(x, Aggregate))
     key = node_key(agg)
     changes = {"lines": Change(5, deleted, 1000)}
     few = frozenset({key}) if few_groups else frozenset[str]()
     program = compile_program(plan, INCREMENTAL, changes, {key: False}, frozenset({key}), {key: 10}, {"lines": 1000},
-                              few_groups=few)  # fmt: skip
+                              few_groups=few, result_at_hand=result_at_hand)  # fmt: skip
+    assert program.whole is (program.collected is not None and result_at_hand)
     if program.collected is None:
         assert [step.key for step in program.steps if step.purpose is not Purpose.SHARE] == [key]
         return False
@@ -65,6 +66,12 @@ def test_the_driver_takes_the_partial_rows_of_a_small_aggregate() -> None:
     assert collected(grouped(key="decimal(38,6)"), deleted=3)
     assert collected(Project(Project(grouped(), (Item("s", col("s", "bigint")),)), (Item("d", doubled),)))
     assert collected(grouped("max"))
+
+
+def test_with_the_last_result_at_hand_it_asks_for_the_new_one_only() -> None:
+    assert collected(grouped(), result_at_hand=True)
+    assert collected(Project(grouped(), (Item("s", col("s", "bigint")),)), deleted=2, result_at_hand=True)
+    assert not collected(grouped("max"), deleted=1, result_at_hand=True)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from slackwater.algebra.printer import describe, node_key
 from slackwater.delta.aggregate import keeps_partials
 from slackwater.delta.environment import Change
 from slackwater.delta.ways import Operator, ways
+from slackwater.execution.modes import mode_by_price
 from slackwater.execution.program import INCREMENTAL, INITIAL, RECOMPUTE, compile_program
 from slackwater.execution.state_planning import price_now
 from slackwater.execution.states import few_groups
@@ -82,7 +83,7 @@ def program_sql(view: View) -> str:
     if by_rule:
         recomputed = bool(view.wanted - view.kept) or _lacks_partials(view)
     else:
-        recomputed = refresher.mode_by_price(prices, changes)[0] == RECOMPUTE
+        recomputed = mode_by_price(refresher, prices, changes)[0] == RECOMPUTE
     if recomputed:
         mode = RECOMPUTE if view.version else INITIAL
         changes, kept, wanted = {}, frozenset[str](), view.wanted

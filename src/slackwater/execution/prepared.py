@@ -174,6 +174,32 @@ def _relation_of(frame: DataFrame) -> tuple[JavaObject, str, int] | None:
     return relation, analyzed.schema().json(), int(relation.sizeInBytes())
 
 
+@dataclass(frozen=True, slots=True)
+class _Java:
+    """Classes of Spark. To find one by its name takes a call for each part of the name, so it is done once."""
+
+    identity_map: Any
+    converters: Any
+    stage: Any
+    dataset: Any
+
+
+_classes: WeakKeyDictionary[Any, _Java] = WeakKeyDictionary()
+
+
+def _java(spark: SparkSession) -> _Java:
+    jvm: Any = spark._jvm
+    found = _classes.get(spark._sc)
+    if found is None:
+        found = _classes[spark._sc] = _Java(
+            jvm.java.util.IdentityHashMap,
+            jvm.scala.jdk.javaapi.CollectionConverters,
+            jvm.org.apache.spark.sql.execution.adaptive.LogicalQueryStage,
+            jvm.org.apache.spark.sql.classic.Dataset,
+        )
+    return found
+
+
 def _each(found: Any) -> list[Any]:
     return [found.apply(i) for i in range(found.size())]
 
@@ -183,7 +209,7 @@ def _plan_of(spark: SparkSession, frame: DataFrame, sources: Mapping[str, Source
     if any(s.leaves is None for s in sources.values()):
         return None
     jvm: Any = spark._jvm
-    named = jvm.java.util.IdentityHashMap()
+    named = _java(spark).identity_map()
     for name, source in sources.items():
         for ordinal, leaf in enumerate(source.leaves or ()):
             if named.put(leaf, json.dumps([name, ordinal])) is not None:
@@ -212,15 +238,14 @@ def _plan_of(spark: SparkSession, frame: DataFrame, sources: Mapping[str, Source
 
 
 def _exchanged(spark: SparkSession, plan: _Plan, sources: Mapping[str, Source]) -> DataFrame:
-    jvm: Any = spark._jvm
-    leaves = jvm.java.util.IdentityHashMap()
+    known_to = _java(spark)
+    leaves = known_to.identity_map()
     for leaf in plan.leaves:
         known = sources[leaf.name].leaves
         assert known is not None  # noqa: S101 - the plan fits
         leaf.arguments[leaf.position] = known[leaf.ordinal]
         leaves.put(leaf.node, leaf.node.makeCopy(leaf.arguments))
     # A map is a partial function to Scala: nodes that it knows are replaced, all others stay.
-    rule = jvm.scala.jdk.javaapi.CollectionConverters.asScala(leaves)
-    stage = jvm.org.apache.spark.sql.execution.adaptive.LogicalQueryStage
-    logical = stage(plan.logical, plan.physical.transformUp(rule))
-    return DataFrame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, logical), spark)
+    rule = known_to.converters.asScala(leaves)
+    logical = known_to.stage(plan.logical, plan.physical.transformUp(rule))
+    return DataFrame(known_to.dataset.ofRows(spark._jsparkSession, logical), spark)

@@ -5,28 +5,29 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from slackwater.algebra.lookups import LookupJoin
-from slackwater.algebra.nodes import Aggregate, Join, Opaque, Rel, Scan
+from slackwater.algebra.nodes import Aggregate, Opaque, Rel, Scan
 from slackwater.algebra.printer import describe, node_key
 from slackwater.algebra.serialize import to_json
 from slackwater.arrivals.outlook import Outlook, look_ahead
 from slackwater.capture.noise import quiet
-from slackwater.delta.aggregate import keeps_partials
 from slackwater.delta.environment import Change, Purpose
 from slackwater.errors import SlackwaterError, ViewError
 from slackwater.execution.equal_states import equal_states
 from slackwater.execution.failures import first_line
 from slackwater.execution.fitting import fit, sizes_of
-from slackwater.execution.leaves import leaves
-from slackwater.execution.plan_shape import made_for_another_strategy, shaped
+from slackwater.execution.leaves import TableLeaf, leaves
+from slackwater.execution.modes import choose_mode
+from slackwater.execution.plan_shape import shaped
+from slackwater.execution.prepared import files_source
 from slackwater.execution.program import INCREMENTAL, INITIAL, RECOMPUTE, Program, compile_program, nothing
 from slackwater.execution.reports import Refresh
 from slackwater.execution.runner import Bindings, Outcome, run
@@ -41,16 +42,16 @@ from slackwater.execution.state_planning import (
     next_stairs,
     passing_by,
     plan_next,
-    price_now,
 )
 from slackwater.execution.states import FEW, State, few_groups, release, storage_memory, stored_bytes
+from slackwater.execution.threads import submitter
 from slackwater.execution.timer import Timer
 from slackwater.planning.cardinality import Expected
 from slackwater.planning.choices import Choice
 from slackwater.planning.costing import AtHand
 from slackwater.planning.join_order import order_joins
 from slackwater.planning.sending import rows_to_send
-from slackwater.planning.strategies import BY_RULE, StatePlan, seconds_text
+from slackwater.planning.strategies import BY_RULE, StatePlan
 from slackwater.storage.files import is_disk_full
 from slackwater.storage.records import SegmentRecord
 
@@ -69,14 +70,8 @@ TIGHT = 0.8
 SERVES = 20.0
 """A state is expected to serve so many refreshes, unless the forecast says that the next one is the last."""
 
-CLEARLY = 0.7
-"""A recompute is chosen where it should take less than this share of an incremental refresh."""
-
 GROWN = 1.25
 """What filters keep is sampled again when a table has become so many times larger or smaller."""
-
-LARGE_DELTA = 0.5
-"""Where the changed rows are more than this share of all rows, a recompute is cheaper."""
 
 
 @dataclass(slots=True)
@@ -133,8 +128,10 @@ class Refresher:
         self.moved = self.engine.functions.moved(self.view)
         if self.before and not self.changes and not full and not self.moved:
             return self._nothing()
+        opening = self._open_deltas()
         self.outlook = self._look_ahead()
-        mode, reason = self._mode(full)
+        mode, reason = choose_mode(self, full=full)
+        wait(opening)  # what fails here fails again where it is read
         attempts = [(mode, True, reason)]
         if mode == INCREMENTAL:
             attempts.append((RECOMPUTE, True, "the incremental program failed"))
@@ -157,6 +154,16 @@ class Refresher:
             "correct the rows it fails on, or the query; the last result stands",
         ) from error
 
+    def _open_deltas(self) -> list[Future[Any]]:
+        """Let Spark look at the files that came while the driver forecasts and plans; they are found again by path."""
+        if not self.before or not self._small():
+            return []
+        spark = self.engine.sessions.get("delta", self.view.settings)
+        came = [name for name, change in self.changes.items() if not change.deleted]
+        start = submitter(spark)
+        return [start(lambda n: files_source(self._frame(n, "delta", spark)), name)
+                for name in came if isinstance(self.leaves[name], TableLeaf)]  # fmt: skip
+
     def _look_ahead(self) -> Outlook:
         """What the next delta will bring; what this one brought is put beside the last forecast, unless it is none."""
         taking = not self.before or bool(self.changes)
@@ -171,61 +178,6 @@ class Refresher:
                        states=self.view.states_by_label(), state_bytes=self.view.state_bytes(),
                        budget_bytes=self.view.budget, reason="no table of the query has changed")  # fmt: skip
 
-    def _mode(self, full: bool) -> tuple[str, str]:
-        if not self.before:
-            return INITIAL, "the first result"
-        if full:
-            return RECOMPUTE, "asked for"
-        if self.moved:
-            return RECOMPUTE, f"the code of {', '.join(self.moved)} has changed"
-        plan = self.view.plan
-        if isinstance(plan, Opaque):
-            return RECOMPUTE, f"[{plan.code}] {plan.reason}"
-        if self.view.strategy == "rebatch":
-            return RECOMPUTE, "the strategy is rebatch"
-        if (other := made_for_another_strategy(self.view)) is not None:
-            return RECOMPUTE, other
-        self.prices = price_now(self.facts(), self.changes, frozenset(self.view.states))
-        if self.prices.quick or self.view.strategy in BY_RULE:
-            return self._plain_mode()
-        return self.mode_by_price(self.prices, self.changes)
-
-    def mode_by_price(self, prices: Prices, changes: Mapping[str, Change]) -> tuple[str, str]:
-        """Whether changes are followed or everything is computed anew, and why."""
-        incremental, recompute = seconds_text(prices.incremental), seconds_text(prices.recompute)
-        if prices.recompute <= CLEARLY * prices.incremental or prices.nothing_helps:
-            lost = self._lost_by_recompute(prices, changes)
-            if lost <= 0:
-                return RECOMPUTE, f"a recompute should take {recompute}, an incremental refresh {incremental}"
-            return INCREMENTAL, (f"it should take {incremental}, a recompute {recompute} and then"
-                                 f" {seconds_text(lost)} more than it saves, for the states that it drops")  # fmt: skip
-        return INCREMENTAL, f"it should take {incremental}, a recompute {recompute}"
-
-    def _lost_by_recompute(self, prices: Prices, changes: Mapping[str, Change]) -> float:
-        """What a recompute costs more than an incremental refresh, with the states to build and the refresh after it.
-
-        A recompute starts without states. Counter-example to looking at this refresh alone: it is a little cheaper to
-        recompute a view and to compare results, so every refresh does, and builds all states again, which none uses.
-        """
-        now = {INCREMENTAL: prices.incremental, RECOMPUTE: prices.recompute}
-        total = {}
-        for mode, seconds in now.items():
-            at_hand = self._next_at_hand(mode, self.view.kept if mode == INCREMENTAL else frozenset(), changes)
-            after = plan_next(self.facts(), self.view.strategy, self._budget(), self.expected(), at_hand)
-            total[mode] = seconds + after.build + self.facts().corrected(INCREMENTAL, after.seconds)
-        return total[RECOMPUTE] - total[INCREMENTAL]
-
-    def _plain_mode(self) -> tuple[str, str]:
-        """Where prices decide nothing: incremental, unless most rows are new or states are gone."""
-        changed = sum(c.inserted + c.deleted for c in self.changes.values())
-        present = sum(c.before for c in self.changes.values())
-        if changed > LARGE_DELTA * present and self.view.strategy not in ("incremental", "higher_order"):
-            return RECOMPUTE, f"{changed:,} changed rows against {present:,}: the delta is too large to pay"
-        missing = self._missing_states()
-        if missing:
-            return RECOMPUTE, missing
-        return INCREMENTAL, "the delta is small and the states are at hand"
-
     def facts(self) -> Facts:
         """What the planner must know."""
         view = self.view
@@ -233,23 +185,6 @@ class Refresher:
         return Facts(view.plan, rows, view.counted.now(view.plan, rows), view.shares, self._unique,
                      view.known_bytes(), self.engine.rates,
                      view.corrections, view.only(view.plan) if view.only is not None else None)  # fmt: skip
-
-    def _missing_states(self) -> str:
-        """Say which wanted state is not there; a refresh without it would cost more than a recompute."""
-        if self.view.strategy == "higher_order" and not all(c.keep for c in self.view.choices):
-            return "the higher-order views do not fit the budget, and some alone are of no use"
-        for node in self.view.plan.walk():
-            key = node_key(node)
-            if isinstance(node, Aggregate) and keeps_partials(node) and key not in self.view.states:
-                return f"no state for {describe(node)[:80]}"
-        deleted = {table for table, change in self.changes.items() if change.deleted}
-        for node in self.view.plan.walk():
-            if isinstance(node, LookupJoin) and node_key(node.waiting) in self.view.states:
-                lost = deleted & node.waiting.tables and node_key(node.rows) not in self.view.states
-                if lost and any(isinstance(x, Join) for x in node.rows.walk()):
-                    return f"rows were deleted from {', '.join(sorted(deleted))}, and what they matched is not kept"
-        absent = self.view.wanted - set(self.view.states)
-        return "states were lost and are rebuilt" if absent else ""
 
     # --- one attempt -----------------------------------------------------------------------------
 
@@ -293,7 +228,7 @@ class Refresher:
         """
         view = self.view
         grown = view.grown & set(self.at_hand)
-        if not grown and view.state_bytes() > TIGHT * self._budget():
+        if not grown and view.state_bytes() > TIGHT * self.free():
             waiting = {node_key(x) for node in view.plan.walk() for x in node.side_states}
             grown = {key for key in waiting & set(self.at_hand) if len(self.at_hand[key].segments) > 2}
         return frozenset(sorted(grown, key=lambda key: -view.known_bytes().get(key, 0))[:1])
@@ -352,7 +287,7 @@ class Refresher:
     def _plan_states(self, mode: str) -> StatePlan:
         """The states for the next refresh, chosen before this one runs: it can build them in passing."""
         view, expected = self.view, self.expected()
-        at_hand = self._next_at_hand(mode, frozenset(self.at_hand), self.changes)
+        at_hand = self.next_at_hand(mode, frozenset(self.at_hand), self.changes)
         coming = tuple(sorted((t, _about(e.rows), round(4 * e.deletes)) for t, e in expected.items()))
 
         def plan() -> StatePlan:
@@ -360,13 +295,13 @@ class Refresher:
                 own = next_stairs(self.facts(), expected, at_hand, self.engine.budget)
                 if own is not None:
                     make_room(self, own)
-            return plan_next(self.facts(), view.strategy, self._budget(), expected, at_hand)
+            return plan_next(self.facts(), view.strategy, self.free(), expected, at_hand)
 
         # A plan that fits stays good while what is free and what is expected stay about the same.
-        planned = view.planned_states((mode, at_hand.states, at_hand.passing, _about(self._budget()), coming), plan)
-        return planned if planned.size <= self._budget() else plan()
+        planned = view.planned_states((mode, at_hand.states, at_hand.passing, _about(self.free()), coming), plan)
+        return planned if planned.size <= self.free() else plan()
 
-    def _next_at_hand(self, mode: str, states: frozenset[str], changes: Mapping[str, Change]) -> AtHand:
+    def next_at_hand(self, mode: str, states: frozenset[str], changes: Mapping[str, Change]) -> AtHand:
         """What a run in this mode has, and what it computes anyway."""
         by_price = mode == INCREMENTAL and self.view.strategy not in BY_RULE
         passing = passing_by(self.facts(), changes, states) if by_price else frozenset[str]()
@@ -384,7 +319,7 @@ class Refresher:
             self._usable = min(self.engine.budget, storage_memory(self.engine.spark))
         return self._usable
 
-    def _budget(self) -> int:
+    def free(self) -> int:
         """What this view's states may occupy beside those of the others."""
         return self.view.declared.capped(max(self.usable - self.engine.state_bytes(without=self.view.id), 0))
 
@@ -454,7 +389,7 @@ class Refresher:
         kept = {key: state for key, state in kept.items() if key in wanted}
         stored = stored_bytes(engine.spark, [s for x in kept.values() for s in x.segments], engine.segment_bytes)
         sizes = sizes_of(kept, stored)
-        kept, choices = fit(kept, sizes, choices, self._budget())
+        kept, choices = fit(kept, sizes, choices, self.free())
         rows_in = {t: c.inserted + c.deleted for t, c in self.changes.items()} or {
             t: s.rows for t, s in self.tables.items()
         }

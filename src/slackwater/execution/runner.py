@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,7 @@ from slackwater.execution.program import INITIAL, Program
 from slackwater.execution.render import WEIGHT, render, table_view
 from slackwater.execution.small_results import compare_small
 from slackwater.execution.states import State, StateSegment, checkpoint, held, release
+from slackwater.execution.threads import submitter, wait_for
 from slackwater.storage.faults import crash_point
 from slackwater.storage.files import WarehouseFiles
 from slackwater.storage.records import NewSegment
@@ -36,9 +37,6 @@ if TYPE_CHECKING:
 
 _ARROW_SAFE = ("bigint", "int", "smallint", "tinyint", "double", "float", "string", "boolean", "date", "timestamp",
                "timestamp_ntz", "binary")  # fmt: skip
-
-PLANNERS = 4
-"""How many steps are planned at the same time."""
 
 CUT_ALL = "spark.checkpoint.checkpointAllMarkedAncestors"
 """Without it Spark would cut the history of the last checkpoint only, and a state that another is made from would drag
@@ -151,10 +149,10 @@ def _sources(program: Program, spark: SparkSession, bindings: Bindings) -> dict[
         rdds = state.rdds(spark, bindings.sizes.get(key))
         return name, Source(lambda: state.frame(spark, rdds), tuple(rdds), state.shape())
 
-    submit = _submitter(spark)
+    submit = submitter(spark)
     made = [submit(table, *scan) for scan in sorted(program.scans)]
     made += [submit(kept, name) for name in sorted(program.inputs)]
-    _wait(made)
+    wait_for(made)
     return dict(future.result() for future in made)
 
 
@@ -193,10 +191,10 @@ def _bind_steps(program: Program, names: Names, bindings: Bindings, outcome: Out
         return cut, segment
 
     # In the order of the program and first in, first out: whatever a waiting step reads has been started before it.
-    submit = _submitter(names.spark)
+    submit = submitter(names.spark)
     for step in program.steps:
         made[step.name] = submit(bind, step)
-    _wait(list(made.values()))
+    wait_for(list(made.values()))
     read = {name for s in program.steps for name in _names_read(s.rel)}
     read |= _names_read(program.root) if program.root is not None else set[str]()
     for step in program.steps:
@@ -207,31 +205,6 @@ def _bind_steps(program: Program, names: Names, bindings: Bindings, outcome: Out
             label = bindings.labels.get(step.key, "")
             outcome.states[step.key] = State(step.key, label, (segment,), step.key in bindings.aggregates)
     return [made[s.name].result()[0] for s in program.steps if s.name not in read]
-
-
-@cache
-def _threads() -> ThreadPoolExecutor:
-    """Threads that talk to Spark; each has a partner in the JVM, so they are made once."""
-    return ThreadPoolExecutor(PLANNERS, thread_name_prefix="slackwater")
-
-
-def _submitter(spark: SparkSession) -> Callable[..., Future[Any]]:
-    """Start work in a thread under the caller's job group, pool and other local properties of Spark."""
-    context: Any = spark._sc._jsc.sc()
-    properties = context.getLocalProperties().clone()
-
-    def carried(work: Callable[..., Any], *args: Any) -> Any:
-        context.setLocalProperties(properties.clone())
-        return work(*args)
-
-    return lambda work, *args: _threads().submit(carried, work, *args)
-
-
-def _wait(started: Sequence[Future[Any]]) -> None:
-    """Wait for all, then raise the first failure: nothing may run on behind the caller's back."""
-    wait(started)
-    for future in started:
-        future.result()
 
 
 def _names_read(rel: Rel) -> set[str]:
@@ -283,8 +256,8 @@ def _take_with_state(
     rows = frame.toArrow().rename_columns([*physical, *names, *signs])
     shown = rows if program.whole else rows.filter(pc.greater_equal(rows.column(WEIGHT), 0))
     partials = shown.select(names).rename_columns([f.name for f in fields])
-    schema = StructType([StructField(f.name, _parse_datatype_string(f.dtype), True) for f in fields])
-    holding = _submitter(spark)(held, spark, partials, schema)
+    schema = StructType([StructField(f.name, _type(f.dtype), True) for f in fields])
+    holding = submitter(spark)(held, spark, partials, schema)
     try:
         changed = _changed(rows.drop_columns(names), program, bindings)
         outcome.segments = _take_small(changed, True, files, owner)
@@ -295,6 +268,12 @@ def _take_with_state(
     outcome.temporary.append(segment)
     outcome.states[key] = State(key, bindings.labels.get(key, ""), (segment,), True)
     outcome.result = shown.select(physical) if program.whole else None
+
+
+@cache
+def _type(name: str) -> DataType:
+    """A type by its name; Spark is asked once."""
+    return _parse_datatype_string(name)
 
 
 def _changed(rows: pa.Table, program: Program, bindings: Bindings) -> pa.Table:

@@ -74,15 +74,8 @@ class Facts:
                              plausible(self.observed), plausible(self.shares, 1.0), self.unique)  # fmt: skip
 
     def corrected(self, mode: str, seconds: float) -> float:
-        """A price after what earlier refreshes taught.
-
-        Of a mode that has not been seen yet, what the others taught is all that is known: a machine that is slow at the
-        moment is slow at everything. Counter-example to taking it at its word: incremental refreshes take twice as long
-        as predicted, so the next one is a recompute, which takes twice as long as predicted as well.
-        """
-        known = plausible(self.corrections)
-        others = math.prod(known.values()) ** (1 / len(known)) if known else 1.0
-        return seconds * known.get(mode, others)
+        """A price after what earlier refreshes taught."""
+        return seconds * correction(self.corrections, mode)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,10 +158,22 @@ def next_stairs(facts: Facts, expected: Mapping[str, Expected], at_hand: AtHand,
     return None if facts.quick else root.stairs(limit)
 
 
+def correction(corrections: Mapping[str, float], mode: str) -> float:
+    """What a predicted time of a mode is to be multiplied by.
+
+    Of a mode that has not been seen yet, what the others taught is all that is known: a machine that is slow at the
+    moment is slow at everything. Counter-example to taking the prediction at its word: incremental refreshes take twice
+    as long as predicted, so the next one is a recompute, which takes twice as long as predicted as well.
+    """
+    known = plausible(corrections)
+    others = math.prod(known.values()) ** (1 / len(known)) if known else 1.0
+    return known.get(mode, others)
+
+
 def learned(corrections: Mapping[str, float], mode: str, predicted: float, actual: float) -> dict[str, float]:
     """The corrections after one more refresh; a wild outlier moves them only so far."""
     if not (0 < predicted < math.inf and 0 < actual < math.inf):
         return dict(corrections)
-    before = plausible(corrections).get(mode, 1.0)
+    before = correction(corrections, mode)
     error = min(max(actual / predicted, 0.1), 10.0)
     return {**corrections, mode: min(max(before * error**LEARNING, 0.02), 50.0)}

@@ -11,15 +11,15 @@ from typing import Any
 from sqlalchemy import URL, Connection, Select, Table, delete, func, insert, select, union
 
 from slackwater.errors import CatalogError, TableError, ViewError
-from slackwater.storage import coverage, rows, schema
 from slackwater.storage import forecasts as forecast_rows
+from slackwater.storage import rows, schema
+from slackwater.storage.covers import Covers
 from slackwater.storage.database import Database
 from slackwater.storage.faults import crash_point
 from slackwater.storage.forgetting import forget_segments
 from slackwater.storage.records import (
     CommitRecord,
     Fence,
-    MergeRecord,
     NewSourceFile,
     NewState,
     RefreshRecord,
@@ -44,6 +44,7 @@ class Catalog:
         """Read from an open database; use `open`."""
         self.database = database
         self._now = now
+        self._covers = Covers()
         with database.read() as connection:
             self.warehouse_id = str(connection.scalar(select(schema.meta.c.value).filter_by(key="warehouse_id")))
             self.schema_version = schema.schema_version(connection)
@@ -202,7 +203,7 @@ class Catalog:
     def segments(self, owner: str, *, at: int | None = None) -> tuple[SegmentRecord, ...]:
         """Give the fewest segments that hold exactly an owner's changes up to a version, or all its changes."""
         with self.database.read() as connection:
-            return _cover(connection, owner, 0, _version(connection) if at is None else at)
+            return self._covers.find(connection, owner, 0, _version(connection) if at is None else at)
 
     def segments_between(
         self, owner: str, after: int, upto: int, *, per_version: bool = False
@@ -216,7 +217,7 @@ class Catalog:
             per_version: use no segment that mixes versions, as a feed of changes needs it.
         """
         with self.database.read() as connection:
-            return _cover(connection, owner, after, upto, per_version=per_version)
+            return self._covers.find(connection, owner, after, upto, per_version=per_version)
 
     def superseded(self, owner: str, before_version: int) -> tuple[SegmentRecord, ...]:
         """List the segments of an owner that were superseded before a version, for `forget_segments`."""
@@ -307,18 +308,6 @@ def _check_lease(connection: Connection, lease: Fence | None) -> None:
             "Open the warehouse again; another process may be writing to it.",
             {"token": lease.token, "found": found.token, "holder": found.holder, "host": found.host, "pid": found.pid},
         )
-
-
-def _cover(
-    connection: Connection, owner: str, after: int, upto: int, *, per_version: bool = False
-) -> tuple[SegmentRecord, ...]:
-    def touching(table: Table) -> Select[Any]:
-        # What lies outside the range is never looked at by `cover`.
-        return select(table).where(table.c.owner == owner, table.c.last_version > after, table.c.first_version <= upto)
-
-    segments = rows.all_as(SegmentRecord, connection, touching(schema.segments))
-    merges = rows.all_as(MergeRecord, connection, touching(schema.merges))
-    return coverage.cover(segments, merges, after, upto, per_version=per_version)
 
 
 def _nearest(connection: Connection, table: Table, name: str) -> str:

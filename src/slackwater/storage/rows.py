@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any, TypeVar
+from functools import cache
+from typing import Any, TypeVar, cast
 
 from sqlalchemy import Connection, Row, Select, Table, select
 
@@ -19,7 +20,14 @@ NAME_LENGTH = 255
 
 def read_as(record: type[R], row: Row[Any]) -> R:
     """Read a row whose columns are named as the record's fields."""
-    return record(**{field.name: row._mapping[field.name] for field in fields(record)})  # type: ignore[arg-type]
+    values = row._mapping
+    names: tuple[str, ...] = _names(cast(Any, record))
+    return record(**{name: values[name] for name in names})
+
+
+@cache
+def _names(record: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(record))
 
 
 def all_as(record: type[R], connection: Connection, query: Select[Any]) -> tuple[R, ...]:

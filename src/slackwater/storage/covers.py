@@ -1,0 +1,66 @@
+"""Which segments hold an owner's changes, remembered while the owner has no others.
+
+A refresh asks for the same few answers over and over, and each takes all the owner's records, those that were merged
+into others included. One look at how many there are, and at the last of them, tells whether an answer still holds:
+records are added and forgotten, but what they say about a range of versions never changes by itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Connection, Select, Table, func, select
+
+from slackwater.storage import coverage, rows, schema
+from slackwater.storage.records import MergeRecord, SegmentRecord
+
+KEPT = 64
+"""So many answers are remembered for one owner."""
+
+_State = tuple[Any, ...]
+_Range = tuple[int, int, bool]
+
+
+class Covers:
+    """The answers of one catalog."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[_State, dict[_Range, tuple[SegmentRecord, ...]]]] = {}
+
+    def find(
+        self, connection: Connection, owner: str, after: int, upto: int, *, per_version: bool = False
+    ) -> tuple[SegmentRecord, ...]:
+        """The fewest segments that hold exactly an owner's changes in `(after, upto]`."""
+        state = _state(connection, owner)
+        last = max(state[2] or 0, state[5] or 0)
+        known = self._known.get(owner)
+        if known is None or known[0] != state:
+            known = self._known[owner] = (state, {})
+        asked = (after, min(upto, last), per_version)  # beyond the last change there is nothing to tell apart
+        if asked not in known[1]:
+            found = _cover(connection, owner, after, upto, per_version=per_version)
+            if len(known[1]) >= KEPT:
+                known[1].clear()
+            known[1][asked] = found
+            return found
+        return known[1][asked]
+
+
+def _state(connection: Connection, owner: str) -> _State:
+    segments, merges = schema.segments.c, schema.merges.c
+    of_segments = select(func.count(), func.max(segments.id), func.max(segments.last_version))
+    of_merges = select(func.count(), func.max(merges.id), func.max(merges.last_version))
+    found = connection.execute(of_segments.where(segments.owner == owner)).one()
+    return (*found, *connection.execute(of_merges.where(merges.owner == owner)).one())
+
+
+def _cover(
+    connection: Connection, owner: str, after: int, upto: int, *, per_version: bool
+) -> tuple[SegmentRecord, ...]:
+    def touching(table: Table) -> Select[Any]:
+        # What lies outside the range is never looked at by `cover`.
+        return select(table).where(table.c.owner == owner, table.c.last_version > after, table.c.first_version <= upto)
+
+    segments = rows.all_as(SegmentRecord, connection, touching(schema.segments))
+    merges = rows.all_as(MergeRecord, connection, touching(schema.merges))
+    return coverage.cover(segments, merges, after, upto, per_version=per_version)
