@@ -36,6 +36,7 @@ from slackwater.execution.leaves import inputs_of, readers_of, refuse_while_read
 from slackwater.execution.program import Program
 from slackwater.execution.refresh import Refresher
 from slackwater.execution.reports import Refresh, Report, Verification
+from slackwater.execution.results import ResultReader
 from slackwater.execution.saving import load_states, save_states
 from slackwater.execution.sessions import active_session_kept
 from slackwater.execution.states import State, StateSegment
@@ -45,7 +46,6 @@ from slackwater.planning.choices import Choice
 from slackwater.planning.strategies import StatePlan
 from slackwater.schedules import policy_of, schedule_of
 from slackwater.storage.records import SegmentRecord, ViewRecord
-from slackwater.storage.relations import RelationReader
 from slackwater.table import change_feed
 
 if TYPE_CHECKING:
@@ -286,9 +286,9 @@ class View:
         names = [f.name for f in self.plan.schema]
         return self.result_reader(spark).bag(segments, names)
 
-    def result_reader(self, spark: SparkSession) -> _ResultReader:
+    def result_reader(self, spark: SparkSession) -> ResultReader:
         """Reads the result's segments in a session."""
-        return _ResultReader(spark, self.engine.files, self.schema)
+        return ResultReader(spark, self.engine.files, self.schema)
 
     def result_is_signed(self) -> bool:
         """Whether the result's segments hold deletes that have not been merged away yet."""
@@ -433,38 +433,6 @@ class View:
     def ordered(self) -> bool:
         """Whether the query leaves ties open somewhere, so that they must be broken the same way everywhere."""
         return any(breaks_ties(n) for n in self.plan.walk())
-
-
-class _ResultReader(RelationReader):
-    """Result segments have no positions: deletes cancel by value."""
-
-    __slots__ = ()
-
-    def minus(self, segments: Any) -> DataFrame:
-        from slackwater.storage.relations import physical_schema
-
-        return self._read([s for s in segments if s.sign < 0], physical_schema(self.schema))
-
-    def signed(self, segments: Any, names: list[str]) -> DataFrame:
-        """The rows of the segments; with weights where some are deletes."""
-        from slackwater.execution.render import WEIGHT
-
-        plus = self.plus(segments).toDF(*names)
-        if not any(s.sign < 0 for s in segments):
-            return plus
-        minus = self.minus(segments).toDF(*names).withColumn(WEIGHT, F.lit(-1))
-        return plus.withColumn(WEIGHT, F.lit(1)).unionAll(minus)
-
-    def bag(self, segments: Any, names: list[str]) -> DataFrame:
-        """The rows that the segments add up to."""
-        from slackwater.algebra.nodes import Field
-        from slackwater.execution.render import consolidated
-
-        signed = self.signed(segments, names)
-        if not any(s.sign < 0 for s in segments):
-            return signed
-        fields = tuple(Field(n, f.dataType.simpleString()) for n, f in zip(names, self.schema, strict=True))
-        return self.spark.sql(consolidated("SELECT * FROM {changes}", fields, plain=True), changes=signed)
 
 
 class History(list[dict[str, Any]]):

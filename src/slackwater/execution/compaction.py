@@ -18,6 +18,7 @@ from slackwater.algebra.nodes import Aggregate, Field, Input
 from slackwater.algebra.partials import MergePartials, partial_schema
 from slackwater.execution.equal_states import release_unused, replace_everywhere
 from slackwater.execution.render import WEIGHT, consolidated, render
+from slackwater.execution.results import ResultReader
 from slackwater.execution.small_results import merge_small
 from slackwater.execution.states import State, checkpoint, release, stored_bytes
 from slackwater.storage.faults import crash_point
@@ -109,9 +110,7 @@ def compact_result(view: View) -> None:
 
 
 def _net_changes(view: View, segments: Sequence[SegmentRecord], spark: SparkSession, owner: str) -> list[NewSegment]:
-    from slackwater.view import _ResultReader
-
-    reader = _ResultReader(spark, view.engine.files, view.schema)
+    reader = ResultReader(spark, view.engine.files, view.schema)
     signed = reader.plus(segments).withColumn(WEIGHT, F.lit(1)).unionAll(
         reader.minus(segments).withColumn(WEIGHT, F.lit(-1))
     )  # fmt: skip
