@@ -166,7 +166,7 @@ def stored_bytes(spark: SparkSession, segments: Iterable[StateSegment], known: d
     """
     found = {s.rdd_id: s for s in segments}
     new = [(s, int(s.rdd.getNumPartitions())) for i, s in found.items() if i not in known and not s.held]
-    if sum(parts for _, parts in new) > ASKED_SINGLY:
+    if sum(parts for _, parts in new) > ASKED_SINGLY or (new and _env_is_closed(spark.version)):
         return _all_stored_bytes(spark, frozenset(found)) | {i: s.held for i, s in found.items() if s.held}
     sizes = {i: known[i] for i in found if i in known} | {i: s.held for i, s in found.items() if s.held}
     context: Any = spark._sc._jsc.sc()
@@ -178,6 +178,12 @@ def stored_bytes(spark: SparkSession, segments: Iterable[StateSegment], known: d
         if None not in blocks:  # what nobody has read so far is not there yet
             known[segment.rdd_id] = sizes[segment.rdd_id]
     return sizes
+
+
+def _env_is_closed(version: str) -> bool:
+    """From 4.3 on, Spark's environment names classes that PySpark does not bring: nothing can be called on it."""
+    major, minor = version.split(".")[:2]
+    return (int(major), int(minor)) >= (4, 3)
 
 
 def _block_bytes(master: Any, block: Any) -> int | None:
