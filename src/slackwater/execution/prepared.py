@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -151,11 +151,6 @@ def files_source(frame: DataFrame) -> Source:
         return Source(lambda: frame, lasts=True)
     relation, shape, size = found
     return Source(lambda: frame, (relation,), shape, size, lasts=True)
-
-
-def rows_source(frame: Callable[[], DataFrame], rdds: Sequence[JavaObject], shape: str) -> Source:
-    """Rows in Spark's memory."""
-    return Source(frame, tuple(rdds), shape)
 
 
 def shape_of(frame: DataFrame) -> str:
