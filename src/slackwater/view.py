@@ -404,7 +404,8 @@ class View:
         """Start with states of the replaced view; their files go with it, so that the rows must be in memory."""
         for state in states.values():
             for segment in state.segments:
-                segment.rdd.count()
+                if not segment.elsewhere:
+                    segment.rdd.count()
         self.states = dict(states)
 
     def arrive(self, tx: Transaction) -> None:

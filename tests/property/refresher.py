@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from slackwater.algebra import nodes as n
 from slackwater.algebra.interpreter import Bag, Catalogue, evaluate
-from slackwater.algebra.lookups import Waiting, unsettled
+from slackwater.algebra.lookups import Indexed, Waiting, unsettled
 from slackwater.algebra.partials import MergePartials, partial_schema
 from slackwater.algebra.printer import node_key, tree_text
 from slackwater.delta.aggregate import keeps_partials
@@ -28,6 +28,8 @@ class Refresher:
         self.tables = {t: Bag() for t in TABLES}
         self.states: dict[str, Bag] = {}
         self.weighted: dict[str, bool] = {}
+        self.made: dict[str, Bag] = {}
+        """What each index was made of; the rest of its state came since."""
         self.result = Bag()
         self.started = False
 
@@ -47,6 +49,9 @@ class Refresher:
         mode = INITIAL if not self.started else RECOMPUTE if recompute else INCREMENTAL
         program = self._compiled(mode, changes, wanted, compare=compare, settle=settle)
         cat = Catalogue(inputs={RESULT: self.result} | {f"state_{k}": b for k, b in self.states.items()})
+        for key in self._indexes():
+            cat.inputs[f"index_{key}"] = self.made[key]
+            cat.inputs[f"since_{key}"] = self.states[key] + -self.made[key]
         for t in TABLES:
             cat.tables[t, "old"], cat.tables[t, "new"] = self.tables[t], new[t]
             cat.tables[t, "delta"] = changes.get(t, Bag())
@@ -64,9 +69,13 @@ class Refresher:
             for t, b in changes.items()
         }
         states = {k: self.weighted[k] for k in self.states} if mode == INCREMENTAL else {}
-        waiting = frozenset(key for key, x in self.nodes.items() if settle and isinstance(x, Waiting))
-        return compile_program(self.plan, mode, counts, states, wanted, {}, dict.fromkeys(TABLES, 1), settle=waiting,
-                               compare=compare)  # fmt: skip
+        again = frozenset(key for key, x in self.nodes.items() if settle and isinstance(x, Waiting | Indexed))
+        since = frozenset(key for key in self._indexes() if self.states[key] is not self.made[key])
+        return compile_program(self.plan, mode, counts, states, wanted, {}, dict.fromkeys(TABLES, 1), settle=again,
+                               since=since, compare=compare)  # fmt: skip
+
+    def _indexes(self) -> list[str]:
+        return [key for key in self.states if isinstance(self.nodes[key], Indexed)]
 
     def _run(self, program: Program, cat: Catalogue) -> dict[str, Bag]:
         produced: dict[str, Bag] = {}
@@ -79,7 +88,7 @@ class Refresher:
                 produced[step.key] = self.states[step.key] + Bag((row[:width], w) for row, w in bag.items())
                 self.weighted[step.key] |= step.rel.weighted
             elif step.purpose in (Purpose.BUILD, Purpose.REPLACE):
-                produced[step.key] = bag
+                produced[step.key] = self.made[step.key] = bag
                 self.weighted[step.key] = step.rel.weighted
         return produced
 
@@ -90,7 +99,7 @@ class Refresher:
             if isinstance(node, n.Aggregate):
                 merged = MergePartials(n.Input("s", partial_schema(node)), node)
                 self.states[key] = self.evaluate(merged, Catalogue(inputs={"s": bag}))
-            elif not isinstance(node, Waiting):
+            elif not isinstance(node, Waiting | Indexed):
                 self.weighted[key] = False
 
     def check_states(self) -> None:

@@ -11,7 +11,7 @@ from slackwater.algebra import nodes as n
 from slackwater.algebra.aggregates import AggCall
 from slackwater.algebra.expressions import call, col, lit
 from slackwater.algebra.interpreter import Bag
-from slackwater.algebra.lookups import LookupJoin, Waiting
+from slackwater.algebra.lookups import Indexed, LookupJoin, Probe, Waiting
 from slackwater.algebra.printer import node_key, tree_text
 from slackwater.algebra.serialize import from_json, to_json
 from slackwater.planning.lookups import with_lookups
@@ -154,6 +154,51 @@ def test_old_rows_are_not_read_again(plan: n.Rel, history: list[dict[str, Bag]])
         assert ("r", "new") not in program.scans
         engine.refresh(changes, wanted)
     assert engine.result == engine.reference()
+
+
+@settings(max_examples=300, deadline=None)
+@given(plan=lookups(), history=keyed_histories(6), data=st.data())
+def test_indexes_kept_from_the_start(plan: n.Rel, history: list[dict[str, Bag]], data: st.DataObject) -> None:
+    engine = Refresher(marked(plan))
+    wanted = frozenset(k for k, x in engine.nodes.items() if isinstance(x, Indexed | n.Aggregate))
+    assert any(isinstance(engine.nodes[key], Indexed) for key in wanted)
+    for changes in history:
+        engine.refresh(changes, wanted, settle=data.draw(st.booleans()))
+        assert engine.result == engine.reference(), tree_text(engine.plan)
+        assert set(engine.states) == wanted
+        engine.check_states()
+
+
+@settings(max_examples=200, deadline=None)
+@given(plan=lookups(), history=keyed_histories(4, deletes=False))
+def test_with_indexes_no_other_side_is_read(plan: n.Rel, history: list[dict[str, Bag]]) -> None:
+    """With indexes and what waits kept, a refresh without deletes reads nothing but changes and states."""
+    engine = Refresher(marked(plan))
+    wanted = frozenset(k for k, x in engine.nodes.items() if isinstance(x, Indexed | Waiting | n.Aggregate))
+    mergeable = not any(isinstance(x, n.Aggregate) and x.aggs[0].func == "max" for x in engine.plan.walk())
+    engine.refresh(history[0], wanted)
+    for changes in history[1:]:
+        changed = {t: b for t, b in changes.items() if b.items()}
+        program = engine._compiled("incremental", changed, wanted, compare=False, settle=False)
+        assert not mergeable or all(at == "delta" for _, at in program.scans), program.scans
+        engine.refresh(changes, wanted)
+    assert engine.result == engine.reference()
+
+
+def test_a_delete_since_is_not_looked_up() -> None:
+    """An order that was deleted is still in the index: its line must meet both the row and what takes it back."""
+    plan = marked(n.Join(scan("r", "r"), scan("s", "s"), equal("r0", "s0")))
+    engine = Refresher(plan)
+    wanted = frozenset(k for k, x in engine.nodes.items() if isinstance(x, Indexed))
+    key_row = (1, *(None for _ in TABLES["s"][1:]))
+    engine.refresh({"s": Bag([(key_row, 1)])}, wanted)
+    asks = (1, *(None for _ in TABLES["r"][1:]))
+    engine.refresh({"s": Bag([(key_row, -1)])}, wanted)
+    engine.refresh({"r": Bag([(asks, 1)])}, wanted)
+    assert engine.result == engine.reference() == Bag()
+    program = engine._compiled("incremental", {"r": Bag([(asks, 1)])}, wanted, compare=False, settle=False)
+    assert program.root is not None
+    assert [x.since for x in program.root.walk() if isinstance(x, Probe)] == [None]
 
 
 def test_sides_without_a_key_are_not_looked_up() -> None:

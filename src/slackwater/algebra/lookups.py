@@ -17,6 +17,7 @@ from typing import ClassVar
 from slackwater.algebra.expressions import Expr, call, col, conjunction
 from slackwater.algebra.joins import ANTI, MatchJoin, Support
 from slackwater.algebra.nodes import (
+    Field,
     Filter,
     Item,
     Join,
@@ -69,8 +70,23 @@ class LookupJoin(Join):
 
     @property
     def side_states(self) -> tuple[Rel, ...]:
-        """The rows that wait."""
-        return (self.waiting,)
+        """The rows that wait, and the index that the others are looked up in."""
+        index = self.index
+        return (self.waiting,) if index is None else (self.waiting, index)
+
+    @property
+    def index(self) -> Indexed | None:
+        """The side that is looked up, by key; None where the condition asks for more than equal keys can tell.
+
+        Every term reads the side that asks. So whatever Spark concludes from the condition about a row of the index
+        alone follows from the condition, and an index of all rows gives what one of fewer rows would.
+        """
+        terms = self.condition.conjuncts() if self.condition is not None else ()
+        equal = {frozenset(arg.text for arg in t.args) for t in terms if t.op == "="}
+        dtypes = {f.name: f.dtype for f in self.looked_up.schema}
+        named = all(frozenset((p.asks.text, col(p.column, dtypes[p.column]).text)) in equal for p in self.pairs)
+        both = all(term.inputs & set(self.rows.names) for term in terms)
+        return Indexed(self.looked_up, tuple(p.column for p in self.pairs)) if named and both else None
 
     @property
     def waiting(self) -> Waiting:
@@ -109,6 +125,71 @@ class Waiting(Rel):
     def tables(self) -> frozenset[str]:
         """The tables that a match can come from."""
         return frozenset(x.table for x in self.looked_up.walk() if isinstance(x, Scan))
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed(Rel):
+    """The rows of the side that is looked up, to be found by key: what others call a hash table."""
+
+    rows: Rel
+    columns: tuple[str, ...]
+    linearity: ClassVar[Linearity] = Linearity.LINEAR
+    child_names: ClassVar[tuple[str, ...]] = ("rows",)
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the rows."""
+        return self.rows.schema
+
+    @property
+    def fields(self) -> Schema:
+        """The same under names that no query has: a key is looked up beside rows that have come since."""
+        return tuple(Field(f"sw@i{at}", f.dtype) for at, f in enumerate(self.schema))
+
+
+@dataclass(frozen=True, slots=True)
+class Probe(Rel):
+    """Rows with the match of each, from an index or from what came since the index was made.
+
+        asking ⋈ (index ∪ since)
+
+    Attributes:
+        asking: the rows.
+        index: the rows of the index, under the names of `Indexed.fields`.
+        since: the rows that are not in it, under the names of the side that is looked up; None if there are none.
+        lookup: the join that this is a part of.
+
+    Precondition: no two rows of index and since together have the same key, and neither has deletes. Counter-example:
+    with a delete among what came since, the row that was deleted would still be found in the index.
+    """
+
+    asking: Rel
+    index: Rel
+    since: Rel | None
+    lookup: LookupJoin
+    linearity: ClassVar[Linearity] = Linearity.LINEAR
+    child_names: ClassVar[tuple[str, ...]] = ("asking", "index", "since")
+
+    def __post_init__(self) -> None:
+        """What is looked up has no deletes and is as wide as it should be."""
+        require(not self.index.weighted, "I14", "an index has no deletes")
+        require(self.since is None or not self.since.weighted, "I14", "deletes since an index was made are no lookup")
+        require(len(self.index.schema) == len(self.lookup.looked_up.schema), "I14", "an index has all columns")
+        Rel.__post_init__(self)
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the join."""
+        return self.lookup.schema
+
+    def plain(self) -> Rel:
+        """The same as a join of the rows with all that can be found."""
+        named = self.lookup.looked_up.schema
+        items = (Item(f.name, col(i.name, i.dtype)) for f, i in zip(named, self.index.schema, strict=True))
+        known: Rel = Project(self.index, tuple(items))
+        found = known if self.since is None else union(known, self.since)
+        right = self.lookup.keyed == RIGHT
+        return self.lookup.plain(self.asking, found) if right else self.lookup.plain(found, self.asking)
 
 
 @dataclass(frozen=True, slots=True)

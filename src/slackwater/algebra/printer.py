@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 
 from slackwater.algebra import nodes as n
+from slackwater.algebra.expressions import quote
 from slackwater.algebra.generate import Generate, Values
 from slackwater.algebra.joins import MatchJoin, OuterJoin
-from slackwater.algebra.lookups import Waiting
+from slackwater.algebra.lookups import Indexed, Probe, Waiting
 from slackwater.algebra.multi_join import MultiJoin
 from slackwater.algebra.partials import AggChange, Finish, MergePartials, Partial
 from slackwater.algebra.scalars import Flip, ScalarFilter
@@ -36,6 +37,10 @@ def describe(node: n.Rel) -> str:
         case Waiting():
             keys = ", ".join(f"{p.asks.text} in {p.column}" for p in node.pairs)
             return f"Waiting {keys} of {node.path.scan.table}"
+        case Indexed():
+            return f"Index on {', '.join(quote(name) for name in node.columns)}"
+        case Probe():
+            return f"Probe {describe(node.lookup)}"
         case MultiJoin():
             terms = " AND ".join(c.text for c in node.conditions)
             return f"JoinOfMany {node.tables()} [{', '.join(node.columns)}] on {terms}"

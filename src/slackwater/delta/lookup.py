@@ -23,6 +23,7 @@ from slackwater.algebra.lookups import RIGHT, LookupJoin, Waiting, unsettled
 from slackwater.algebra.nodes import Input, Rel, Scan, union
 from slackwater.algebra.printer import node_key
 from slackwater.delta.environment import Asks, Environment, Purpose
+from slackwater.delta.indexed import probed
 
 BROADCAST_KEYS = 3_000_000
 """The keys of a table of so many rows are sent to every task when what waits is looked for."""
@@ -34,7 +35,10 @@ def lookup_delta(node: LookupJoin, env: Environment, asks: Asks) -> Rel | None:
     arrived = asks.change(node.looked_up)
     terms: list[Rel] = []
     right = node.keyed == RIGHT
-    if came is not None:
+    found = probed(node, came, env, asks) if came is not None else None
+    if found is not None:
+        terms.append(found)
+    elif came is not None:
         new = asks.full(node.looked_up, "new")
         sent = env.side_of_change(node.rows, node.looked_up, ("left", "right") if right else ("right", "left"))
         terms.append(node.plain(came, new, sent) if right else node.plain(new, came, sent))

@@ -28,6 +28,7 @@ from slackwater.algebra.scalars import ScalarFilter
 from slackwater.algebra.windows import Window
 from slackwater.delta import aggregate as agg
 from slackwater.delta.environment import Asks, Environment, Purpose
+from slackwater.delta.indexed import build_index, keep_indexes
 from slackwater.delta.join import join_delta
 from slackwater.delta.linear import linear_delta
 from slackwater.delta.lookup import keep_waiting, lookup_delta
@@ -235,6 +236,8 @@ def _plain_full(node: Rel, env: Environment, at: str) -> Rel:
         env.reasons[node_key(node)] = WHOLE
     if isinstance(node, LookupJoin) and at == "new":
         _share_full(node, env)
+        if node.index is not None:
+            build_index(node.index, env, lookup_asks(env))
     if isinstance(node, Join):
         sent = env.side_to_send(node.left, node.right)
         return Join(full(node.left, env, at), full(node.right, env, at), node.condition, sent)
@@ -333,4 +336,10 @@ def build_missing(root: Rel, env: Environment) -> None:
         key = node_key(node)
         if key in env.wanted and key not in env.states:
             full(node, env, "new")
+    keep_beside(root, env)
+
+
+def keep_beside(root: Rel, env: Environment) -> None:
+    """Build or carry on what joins keep beside the outputs of operators: what waits, and indexes."""
     keep_waiting(root, env, lookup_asks(env))
+    keep_indexes(root, env, lookup_asks(env))

@@ -37,6 +37,8 @@ GROWN = 0.5
 LOOSE = 64_000_000
 """What is added to the rows that wait in a lookup may be settled: beyond so many bytes, and as many as the first
 segment has, it is found out. What waits is therefore never merged whole: that may hold deletes of what was settled."""
+SINCE = 0.3
+"""When so much, against the bytes of an index, has come since it was made, it is made anew."""
 KEEP_VERSIONS = 100
 """Superseded segments stay readable for this many versions."""
 
@@ -59,7 +61,11 @@ def _merged(view: View, state: State, spark: SparkSession) -> State:
     first, *rest = state.segments
     grown = sum(sizes.get(s.rdd_id, 0) for s in rest)
     whole = grown > GROWN * sizes.get(first.rdd_id, 0)
-    if isinstance(view.state_node(state.key), Waiting):
+    if state.indexed:
+        if grown > SINCE * sizes.get(first.rdd_id, 0):
+            view.grown.add(state.key)
+        whole = False
+    elif isinstance(view.state_node(state.key), Waiting):
         if grown > LOOSE + sizes.get(first.rdd_id, 0):
             view.grown.add(state.key)
         whole = False

@@ -12,7 +12,7 @@ from slackwater.delta.ways import Operator, ways
 from slackwater.execution.modes import mode_by_price
 from slackwater.execution.program import INCREMENTAL, INITIAL, RECOMPUTE, compile_program
 from slackwater.execution.state_planning import price_now
-from slackwater.execution.states import few_groups
+from slackwater.execution.states import added_to, few_groups
 from slackwater.planning.choices import Choice
 from slackwater.planning.sending import rows_to_send
 from slackwater.planning.strategies import BY_RULE
@@ -94,7 +94,7 @@ def program_sql(view: View) -> str:
     program = compile_program(view.plan, mode, changes, weights, wanted, view.row_estimates(), sizes,
                               to_send=lambda node: rows_to_send(cards, node), signed_result=view.result_is_signed(),
                               compare=prices.compare and not by_rule,
-                              few_groups=few,
+                              since=added_to(view.states), few_groups=few,
                               result_at_hand=bool(few) and refresher.last_result() is not None)  # fmt: skip
     return program.as_sql()
 

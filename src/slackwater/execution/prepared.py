@@ -30,6 +30,7 @@ from weakref import WeakKeyDictionary
 from pyspark.sql import DataFrame, SparkSession
 
 from slackwater.execution.binding import name_frame
+from slackwater.execution.hashed import Hashed, Place, places
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -58,6 +59,7 @@ class Source:
         shape: what a plan over it depends on beside these.
         size: the bytes of its files.
         lasts: the frame is likely to come again under the same name.
+        hashed: the rows by key, where they are those of an index: its one leaf is not read, but looked up.
     """
 
     frame: Callable[[], DataFrame]
@@ -65,6 +67,7 @@ class Source:
     shape: str = ""
     size: int = 0
     lasts: bool = False
+    hashed: Hashed | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,7 @@ class _Plan:
     logical: JavaObject
     physical: JavaObject
     leaves: tuple[_Leaf, ...]
+    places: tuple[Place, ...]
     shapes: Mapping[str, str]
     size: int
 
@@ -130,16 +134,24 @@ def query(spark: SparkSession, text: str, sources: Mapping[str, Source], *, agai
         again: the same text is likely to come again.
     """
     kept = _kept.setdefault(spark, _Kept())
+    if any(source.hashed is not None for source in sources.values()):
+        # What is asked of a plan, or made for it, by hand goes by the session that is active in this thread.
+        _java(spark).session.setActiveSession(spark._jsparkSession)
     plan = kept.take(text) if again else None
     if plan is not None and plan.fits(sources):
+        tables = _tables(spark, plan.places, sources)
         with kept.lock:  # the arguments of its leaves are there once
-            return _exchanged(spark, plan, sources)
+            return _exchanged(spark, plan, sources, tables)
     for name, source in sorted(sources.items()):
         name_frame(spark, name, source.frame(), lasts=source.lasts)
     frame = spark.sql(text)
+    found = _places(spark, frame, sources)
     if again:
-        kept.put(text, _plan_of(spark, frame, sources))
-    return frame
+        kept.put(text, _plan_of(spark, frame, sources, found))
+    if not found:
+        return frame
+    execution = frame._jdf.queryExecution()
+    return _put_in(spark, execution.optimizedPlan(), execution.sparkPlan(), _tables(spark, found, sources))
 
 
 def files_source(frame: DataFrame) -> Source:
@@ -177,6 +189,8 @@ class _Java:
     converters: Any
     stage: Any
     dataset: Any
+    reused: Any
+    session: Any
 
 
 _classes: WeakKeyDictionary[Any, _Java] = WeakKeyDictionary()
@@ -191,6 +205,8 @@ def _java(spark: SparkSession) -> _Java:
             jvm.scala.jdk.javaapi.CollectionConverters,
             jvm.org.apache.spark.sql.execution.adaptive.LogicalQueryStage,
             jvm.org.apache.spark.sql.classic.Dataset,
+            jvm.org.apache.spark.sql.execution.exchange.ReusedExchangeExec,
+            jvm.org.apache.spark.sql.classic.SparkSession,
         )
     return found
 
@@ -199,7 +215,30 @@ def _each(found: Any) -> list[Any]:
     return [found.apply(i) for i in range(found.size())]
 
 
-def _plan_of(spark: SparkSession, frame: DataFrame, sources: Mapping[str, Source]) -> _Plan | None:
+def _places(spark: SparkSession, frame: DataFrame, sources: Mapping[str, Source]) -> tuple[Place, ...]:
+    """Where a query looks something up in an index."""
+    indexes = {name: source for name, source in sources.items() if source.hashed is not None}
+    if not indexes:
+        return ()
+    ids = {int(rdd.id()): name for name, source in indexes.items() for rdd in source.leaves or ()}
+    return tuple(places(spark, frame._jdf.queryExecution().sparkPlan(), lambda leaf: ids.get(int(leaf.rdd().id()))))
+
+
+def _tables(spark: SparkSession, found: tuple[Place, ...], sources: Mapping[str, Source]) -> Any:
+    """What is to be put into each place, by the part of the plan that stands there."""
+    known_to = _java(spark)
+    tables = known_to.identity_map()
+    for place in found:
+        source = sources[place.name]
+        assert source.hashed is not None  # noqa: S101 - the plan was made for an index
+        assert source.leaves is not None  # noqa: S101 - an index has one
+        tables.put(place.side, place.table(spark, source.hashed, source.leaves[0], known_to.reused))
+    return tables
+
+
+def _plan_of(
+    spark: SparkSession, frame: DataFrame, sources: Mapping[str, Source], found: tuple[Place, ...]
+) -> _Plan | None:
     """The plan of a query with its leaves told apart; None where that cannot be done."""
     if any(s.leaves is None for s in sources.values()):
         return None
@@ -223,24 +262,31 @@ def _plan_of(spark: SparkSession, frame: DataFrame, sources: Mapping[str, Source
         read = named.get(getattr(node, told)())
         if read is None:
             return None
+        if sources[json.loads(read)[0]].hashed is not None:
+            continue  # the table takes its place
         gateway: Any = spark._sc._gateway
         arguments = gateway.new_array(jvm.java.lang.Object, node.productArity())
         for i in range(len(arguments)):
             arguments[i] = node.productElement(i)
         leaves.append(_Leaf(node, arguments, position, *json.loads(read)))
-    return _Plan(execution.optimizedPlan(), execution.sparkPlan(), tuple(leaves),
+    return _Plan(execution.optimizedPlan(), execution.sparkPlan(), tuple(leaves), found,
                  {name: s.shape for name, s in sources.items()}, sum(s.size for s in sources.values()))  # fmt: skip
 
 
-def _exchanged(spark: SparkSession, plan: _Plan, sources: Mapping[str, Source]) -> DataFrame:
-    known_to = _java(spark)
-    leaves = known_to.identity_map()
+def _exchanged(spark: SparkSession, plan: _Plan, sources: Mapping[str, Source], replaced: Any) -> DataFrame:
+    """The plan with other leaves, beside what is `replaced` in it already."""
     for leaf in plan.leaves:
         known = sources[leaf.name].leaves
         assert known is not None  # noqa: S101 - the plan fits
         leaf.arguments[leaf.position] = known[leaf.ordinal]
-        leaves.put(leaf.node, leaf.node.makeCopy(leaf.arguments))
+        replaced.put(leaf.node, leaf.node.makeCopy(leaf.arguments))
+    return _put_in(spark, plan.logical, plan.physical, replaced)
+
+
+def _put_in(spark: SparkSession, logical: JavaObject, physical: JavaObject, replaced: Any) -> DataFrame:
+    """A plan with other parts, as a DataFrame."""
+    known_to = _java(spark)
     # A map is a partial function to Scala: nodes that it knows are replaced, all others stay.
-    rule = known_to.converters.asScala(leaves)
-    logical = known_to.stage(plan.logical, plan.physical.transformUp(rule))
-    return DataFrame(known_to.dataset.ofRows(spark._jsparkSession, logical), spark)
+    rule = known_to.converters.asScala(replaced)
+    stage = known_to.stage(logical, physical.transformUp(rule))
+    return DataFrame(known_to.dataset.ofRows(spark._jsparkSession, stage), spark)

@@ -12,8 +12,7 @@ from slackwater.algebra.joins import EXISTS, MatchJoin
 from slackwater.algebra.nodes import Aggregate, Input, Opaque, Project, Rel, Scan, pass_through, union
 from slackwater.algebra.partials import AggChange, Finish, carried_fields, partial_schema
 from slackwater.delta.environment import Change, Environment, Purpose, Step
-from slackwater.delta.lookup import keep_waiting
-from slackwater.delta.rules import build_missing, difference, full, lookup_asks, result_delta
+from slackwater.delta.rules import build_missing, difference, full, keep_beside, result_delta
 from slackwater.execution.gathering import MODERATE, InputRows, gather_root, gather_steps, shuffles_much
 from slackwater.execution.render import render, shown
 
@@ -95,6 +94,7 @@ def compile_program(
     *,
     to_send: Callable[[Rel], float] = nothing,
     settle: frozenset[str] = frozenset(),
+    since: frozenset[str] = frozenset(),
     few_tasks: bool = True,
     signed_result: bool = False,
     compare: bool = False,
@@ -105,14 +105,15 @@ def compile_program(
 
     With `table_rows` at hand and `few_tasks`, small work is put in few tasks. With `compare` the change comes from
     comparing results. Full outputs of which there are few rows `to_send` are sent to every task.
-    Of the states to `settle`, what no longer waits is dropped. Where the aggregate at the top is one of those with
+    Of the states to `settle`, what no longer waits is dropped, and indexes are made anew; to those in `since` rows have
+    been added. Where the aggregate at the top is one of those with
     `few_groups`, the driver takes its partial rows over; with the last `result_at_hand` there, all it asks for beside
     them is the new result.
     """
     tables = table_rows or {}
     if mode == INCREMENTAL:
         env = Environment(changes, states, wanted, rows=rows, tables=tables, to_send=to_send, settle=settle,
-                          signed_result=signed_result)  # fmt: skip
+                          signed_result=signed_result, since=since)  # fmt: skip
         delta = result_delta(plan, env, compare=compare)
         build_missing(plan, env)
         steps = tuple(env.steps)
@@ -124,9 +125,9 @@ def compile_program(
         made = Program(mode, steps, delta, env.reasons, carried=frozenset(env.carried), heavy=heavy)
         return in_one_pass(made, few_groups, result_at_hand=result_at_hand)
     env = Environment({}, states, wanted, initial=True, rows=rows, to_send=to_send, tables=tables,
-                      signed_result=signed_result)  # fmt: skip
+                      signed_result=signed_result, since=since)  # fmt: skip
     root = full(plan, env, "new") if mode == INITIAL else difference(plan, env)
-    keep_waiting(plan, env, lookup_asks(env))
+    keep_beside(plan, env)
     origins = {id(rel): key for (key, what), rel in env.memo.items() if what == "F.new"}
     known, rels = InputRows(tables, changes, rows), [root, *(s.rel for s in env.steps)]
     # What a recomputed query does is its own affair: it runs as it would in Spark.

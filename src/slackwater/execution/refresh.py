@@ -14,6 +14,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from slackwater.algebra.lookups import Indexed, Waiting
 from slackwater.algebra.nodes import Aggregate, Opaque, Rel, Scan
 from slackwater.algebra.printer import describe, node_key
 from slackwater.algebra.serialize import to_json
@@ -43,7 +44,7 @@ from slackwater.execution.state_planning import (
     passing_by,
     plan_next,
 )
-from slackwater.execution.states import FEW, State, few_groups, release, storage_memory, stored_bytes
+from slackwater.execution.states import FEW, State, added_to, few_groups, release, storage_memory, stored_bytes
 from slackwater.execution.threads import submitter
 from slackwater.execution.timer import Timer
 from slackwater.planning.cardinality import Expected
@@ -206,7 +207,7 @@ class Refresher:
         few = few_groups(view.plan, self.at_hand if self._small() else {}, view.known_bytes())
         program = compile_program(view.plan, mode, self.changes, weights, wanted, view.row_estimates(), sizes,
                                   to_send=self._to_send() if with_states else nothing,
-                                  settle=self._to_settle(), few_tasks=self._small(),
+                                  settle=self._to_settle(), since=added_to(self.at_hand), few_tasks=self._small(),
                                   signed_result=view.result_is_signed(), compare=self._compares(),
                                   few_groups=few,
                                   result_at_hand=bool(few) and self.last_result() is not None)  # fmt: skip
@@ -229,7 +230,7 @@ class Refresher:
         view = self.view
         grown = view.grown & set(self.at_hand)
         if not grown and view.state_bytes() > TIGHT * self.free():
-            waiting = {node_key(x) for node in view.plan.walk() for x in node.side_states}
+            waiting = {node_key(x) for x in view.plan.keepable() if isinstance(x, Waiting)}
             grown = {key for key in waiting & set(self.at_hand) if len(self.at_hand[key].segments) > 2}
         return frozenset(sorted(grown, key=lambda key: -view.known_bytes().get(key, 0))[:1])
 
@@ -355,6 +356,7 @@ class Refresher:
             sizes=view.known_bytes(),
             labels={node_key(node): describe(node) for node in view.plan.keepable()},
             aggregates=frozenset(node_key(node) for node in view.plan.walk() if isinstance(node, Aggregate)),
+            indexes={node_key(node): node.fields for node in view.plan.keepable() if isinstance(node, Indexed)},
             again=program.mode == INCREMENTAL and not program.heavy and not view.functions,
         )
 

@@ -16,6 +16,7 @@ from slackwater.algebra.expressions import Expr, quote
 from slackwater.algebra.gather import Gather
 from slackwater.algebra.generate import Generate, Values
 from slackwater.algebra.joins import MatchJoin, OuterJoin, Support
+from slackwater.algebra.lookups import Probe
 from slackwater.algebra.ordering import completed
 from slackwater.algebra.partials import AggChange, Finish, MergePartials, Partial
 from slackwater.algebra.scalars import Flip, ScalarFilter
@@ -60,6 +61,9 @@ def render(node: n.Rel) -> str:
             return render_joins.match_join(node, _sub(node.left), _sub(node.right))
         case OuterJoin():
             return render_joins.outer_join(node, _sub(node.left), _sub(node.right))
+        case Probe():
+            since = _sub(node.since) if node.since is not None else None
+            return render_joins.probe(node, _sub(node.asking), _sub(node.index), since)
         case Support():
             return f"SELECT {_list(_names(node), node)} FROM {_sub(node.child)}"
         case Generate():

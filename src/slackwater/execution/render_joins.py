@@ -5,6 +5,7 @@ from __future__ import annotations
 from slackwater.algebra.expressions import quote
 from slackwater.algebra.generate import Generate, Values
 from slackwater.algebra.joins import EXISTS, SEMI, MatchJoin, OuterJoin
+from slackwater.algebra.lookups import Probe
 
 WEIGHT = "_w"
 
@@ -33,6 +34,32 @@ def outer_join(node: OuterJoin, left: str, right: str) -> str:
     return (
         f"SELECT {', '.join(columns) or '1 AS `_`'}\nFROM {left} AS l\n{kind} {right} AS r\n  ON {node.condition.text}"
     )
+
+
+def probe(node: Probe, asking: str, index: str, since: str | None) -> str:
+    """Each row looks its key up in the index and, where there is one, among what came since; it has one match at most.
+
+    The columns of the index have names of their own, so that the side sent to every task is the index as it is kept.
+    """
+    lookup = node.lookup
+    at = {f.name: quote(i.name) for f, i in zip(lookup.looked_up.schema, node.index.schema, strict=True)}
+
+    def found(name: str) -> str:
+        key = at[lookup.pairs[0].column]
+        both = f"IF({key} IS NOT NULL, {at[name]}, r.{quote(name)})"
+        return f"{at[name] if since is None else both} AS {quote(name)}"
+
+    columns = [f"a.{quote(f.name)}" if f.name in node.asking.names else found(f.name) for f in node.schema]
+    by_key = " AND ".join(f"{p.asks.text} = {at[p.column]}" for p in lookup.pairs)
+    kind, hint = ("JOIN", "BROADCAST(i)") if since is None else ("LEFT JOIN", "BROADCAST(i), BROADCAST(r)")
+    listed = _listed(columns, node.weighted)
+    text = f"SELECT /*+ {hint} */ {listed}\nFROM {asking} AS a\n{kind} {index} AS i\n  ON {by_key}"
+    if since is not None:
+        later = " AND ".join(f"{p.asks.text} = r.{quote(p.column)}" for p in lookup.pairs)
+        text += f"\nLEFT JOIN {since} AS r\n  ON {later}"
+    condition = lookup.condition.text if lookup.condition is not None else "TRUE"
+    there = quote(lookup.pairs[0].column)
+    return f"SELECT * FROM (\n{text}) WHERE {there} IS NOT NULL AND {condition}"
 
 
 def generate(node: Generate, child: str) -> str:

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType, _parse_datatype_string
 
-from slackwater.algebra.nodes import Aggregate, Difference, Input, Opaque, Rel, Scan, TopK
+from slackwater.algebra.nodes import Aggregate, Difference, Input, Opaque, Rel, Scan, Schema, TopK
 from slackwater.algebra.partials import partial_schema
 from slackwater.algebra.printer import node_key
 from slackwater.delta.environment import Purpose, Step
@@ -26,7 +26,7 @@ from slackwater.execution.prepared import Source, files_source, query, shape_of
 from slackwater.execution.program import INITIAL, Program
 from slackwater.execution.render import WEIGHT, render, table_view
 from slackwater.execution.small_results import compare_small
-from slackwater.execution.states import State, StateSegment, checkpoint, held, release
+from slackwater.execution.states import State, StateSegment, as_index, checkpoint, held, release
 from slackwater.execution.threads import submitter, wait_for
 from slackwater.storage.faults import crash_point
 from slackwater.storage.files import WarehouseFiles
@@ -72,6 +72,7 @@ class Bindings:
     sizes: Mapping[str, int]
     labels: Mapping[str, str]
     aggregates: frozenset[str]
+    indexes: Mapping[str, Schema]
     again: bool = False
     """Whether the same queries are likely to come again, over other rows."""
 
@@ -142,12 +143,14 @@ def _sources(program: Program, spark: SparkSession, bindings: Bindings) -> dict[
         return table_view(name, at), files_source(frame) if at else Source(lambda: frame)
 
     def kept(name: str) -> tuple[str, Source]:
-        if not name.startswith("state_"):
+        if name == RESULT:
             return name, files_source(bindings.old_result())
-        key = name.removeprefix("state_")
+        part, key = name.split("_", 1)
         state = bindings.states[key]
-        rdds = state.rdds(spark, bindings.sizes.get(key))
-        return name, Source(lambda: state.frame(spark, rdds), tuple(rdds), state.shape())
+        hashed = state.segments[0].hashed if part == "index" else None
+        state = {"state": state, "index": state.index, "since": state.since}[part]
+        rdds = state.rdds(spark, bindings.sizes.get(key) if part == "state" else None)
+        return name, Source(lambda: state.frame(spark, rdds), tuple(rdds), state.shape(), hashed=hashed)
 
     submit = submitter(spark)
     made = [submit(table, *scan) for scan in sorted(program.scans)]
@@ -203,6 +206,8 @@ def _bind_steps(program: Program, names: Names, bindings: Bindings, outcome: Out
             outcome.states[step.key] = bindings.states[step.key].append(segment)
         elif step.purpose in (Purpose.BUILD, Purpose.REPLACE):
             label = bindings.labels.get(step.key, "")
+            if step.key in bindings.indexes:
+                segment = as_index(names.spark, segment, bindings.indexes[step.key])
             outcome.states[step.key] = State(step.key, label, (segment,), step.key in bindings.aggregates)
     return [made[s.name].result()[0] for s in program.steps if s.name not in read]
 

@@ -25,6 +25,8 @@ def save_states(view: View) -> None:
     spark = engine.sessions.get("batch", view.settings)
     made = []
     for key, state in view.states.items():
+        if state.indexed:
+            continue  # the rows are gone, and to read and hash them again costs as much as to make them
         path = engine.files.write(state.scan(spark), f"v{view.id}", "states")
         described = engine.files.segment(1, path)
         detail = {"weighted": state.weighted}

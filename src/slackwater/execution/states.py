@@ -18,8 +18,9 @@ from pyspark.sql.functions import lit
 from pyspark.sql.types import StructType
 
 from slackwater.algebra.expressions import quote
-from slackwater.algebra.nodes import Aggregate, Rel
+from slackwater.algebra.nodes import Aggregate, Rel, Schema
 from slackwater.algebra.printer import node_key
+from slackwater.execution.hashed import Hashed
 from slackwater.execution.render import WEIGHT
 from slackwater.planning.cardinality import row_bytes
 
@@ -54,6 +55,13 @@ class StateSegment:
     """How many rows there are, where the driver has seen them."""
     shape: str = ""
     """The schema as Spark writes it."""
+    hashed: Hashed | None = None
+    """The rows by key, where they are those of an index; once it is there, the rows themselves are released."""
+
+    @property
+    def elsewhere(self) -> int:
+        """Bytes that the storage of rows knows nothing of: what the driver holds, or an index."""
+        return self.held or (self.hashed.bytes if self.hashed is not None else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +84,21 @@ class State:
     def weighted(self) -> bool:
         """Whether some rows are deletes."""
         return any(s.weighted for s in self.segments)
+
+    @property
+    def indexed(self) -> bool:
+        """Whether the first segment is an index, and the others are what came since."""
+        return self.segments[0].hashed is not None
+
+    @property
+    def index(self) -> State:
+        """The rows of the index alone, under the names that it has in queries."""
+        return replace(self, segments=self.segments[:1])
+
+    @property
+    def since(self) -> State:
+        """What came since the index was made."""
+        return replace(self, segments=self.segments[1:])
 
     def scan(self, spark: SparkSession, size: int | None = None) -> DataFrame:
         """All rows, as a leaf without history; with a weight column if any segment has weights.
@@ -129,6 +152,16 @@ def checkpoint(frame: DataFrame, *, eager: bool = False) -> tuple[DataFrame, Sta
     return cut, StateSegment(rdd, schema, _has_weights(shape), int(rdd.id()), shape=shape)
 
 
+def as_index(spark: SparkSession, segment: StateSegment, fields: Schema) -> StateSegment:
+    """The segment as the rows of an index, under the names that it has in queries."""
+    renamed = json.loads(segment.shape)
+    for known, field in zip(renamed["fields"], fields, strict=True):
+        known["name"] = field.name
+    shape, jvm = json.dumps(renamed), spark._jvm
+    types: Any = jvm.org.apache.spark.sql.types if jvm is not None else None
+    return replace(segment, schema=types.DataType.fromJson(shape), shape=shape, hashed=Hashed())
+
+
 def _has_weights(schema_json: str) -> bool:
     return any(field["name"] == WEIGHT for field in json.loads(schema_json)["fields"])
 
@@ -165,10 +198,11 @@ def stored_bytes(spark: SparkSession, segments: Iterable[StateSegment], known: d
     it stores takes longer with every view there is.
     """
     found = {s.rdd_id: s for s in segments}
-    new = [(s, int(s.rdd.getNumPartitions())) for i, s in found.items() if i not in known and not s.held]
+    elsewhere = {i: s.elsewhere for i, s in found.items() if s.elsewhere}
+    new = [(s, int(s.rdd.getNumPartitions())) for i, s in found.items() if i not in known and i not in elsewhere]
     if sum(parts for _, parts in new) > ASKED_SINGLY or (new and _env_is_closed(spark.version)):
-        return _all_stored_bytes(spark, frozenset(found)) | {i: s.held for i, s in found.items() if s.held}
-    sizes = {i: known[i] for i in found if i in known} | {i: s.held for i, s in found.items() if s.held}
+        return _all_stored_bytes(spark, frozenset(found)) | elsewhere
+    sizes = {i: known[i] for i in found if i in known} | elsewhere
     context: Any = spark._sc._jsc.sc()
     master = context.env().blockManager().master() if new else None
     name: Any = spark._jvm.org.apache.spark.storage.RDDBlockId if spark._jvm is not None and new else None
@@ -218,6 +252,13 @@ def release(segments: Iterable[StateSegment]) -> None:
     """Give the memory back."""
     for segment in segments:
         segment.rdd.unpersist(False)
+        if segment.hashed is not None:
+            segment.hashed.release()
+
+
+def added_to(states: Mapping[str, State]) -> frozenset[str]:
+    """The indexes that rows have come to since they were made."""
+    return frozenset(key for key, state in states.items() if state.indexed and len(state.segments) > 1)
 
 
 def few_groups(plan: Rel, states: Mapping[str, State], sizes: Mapping[str, int]) -> frozenset[str]:

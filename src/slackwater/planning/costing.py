@@ -11,7 +11,8 @@ The ways are those that the delta rules compile (`delta/`), so a price is a pred
 
 How this answers to the actions of intermittent query processing: *materialize or not* is a state at an input of a
 join; *keep the right hash table, the left, both, none* are the states of the join's right and left inputs (Spark
-broadcasts the small delta and scans what is kept, so the rows are the table); *keep or drop an aggregate* are its
+broadcasts the small delta and scans what is kept, so the rows are the table), and where a key is looked up, an index,
+which is a hash table indeed; *keep or drop an aggregate* are its
 partial rows; a sort feeds a top-k only, and keeping it is keeping the top-k's input.
 """
 
@@ -36,7 +37,7 @@ from slackwater.planning.rates import Rates
 from slackwater.planning.sending import rows_to_send
 from slackwater.planning.state_choice import Root, price
 
-DELTA, OLD, NEW = Demand.DELTA, Demand.OLD, Demand.NEW
+DELTA, OLD, NEW, LOOKUP = Demand.DELTA, Demand.OLD, Demand.NEW, Demand.LOOKUP
 
 BROADCAST_ROWS = 400_000
 """The most rows that are worth sending to every task."""
@@ -126,12 +127,12 @@ class Pricing:
             ways = asked(ways, self, node)
         return Keeping(key, size, self.build(plain, rows), ways, self.at_hand.serves)
 
-    def build(self, plain: Group, rows: Rows) -> float:
-        """Seconds to have the state after this run."""
+    def build(self, plain: Group, rows: Rows, passing: str = "") -> float:
+        """Seconds to have the state after this run; `passing` is the node that it is made of, where it is another."""
         if plain.key in self.at_hand.states:
             return 0.0
         write = self.rates.step + self.rates.write * rows.full
-        if self.at_hand.everything or plain.key in self.at_hand.passing:
+        if self.at_hand.everything or (passing or plain.key) in self.at_hand.passing:
             return write
         return write + price(plain, NEW, self.at_hand.states, building=False)
 
@@ -139,7 +140,7 @@ class Pricing:
         """A demand on an input: what does not change has no delta, and its new output is its old one."""
         if self.cards.of(child).touched:
             return demand
-        return OLD if demand & (OLD | NEW) else Demand.NOTHING
+        return demand & LOOKUP | (OLD if demand & (OLD | NEW) else Demand.NOTHING)
 
 
 def worth_a_state(node: Rel) -> bool:

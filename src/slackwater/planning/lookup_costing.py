@@ -1,33 +1,132 @@
-"""A lookup in the memo: a join that may keep what waits, so that nobody asks for its old rows.
+"""A lookup in the memo: a join that may keep what waits, so that nobody asks for its old rows, and an index.
 
-What waits and the join's own output are two states of one node. The memo has one choice for each group, so a lookup is
-two groups: the join, which may keep what waits, and above it the output, which may be kept like any other.
+What waits, the index and the join's own output are three states of one node. The memo has one choice for each group, so
+a lookup is three groups: the side that is looked up with its index; the join, which may keep what waits; and above it
+the output, which may be kept like any other.
 """
 
 from __future__ import annotations
 
-from slackwater.algebra.lookups import LookupJoin
+from slackwater.algebra.lookups import Indexed, LookupJoin
 from slackwater.algebra.printer import describe
 from slackwater.delta.rules import repeatable
 from slackwater.planning.cardinality import row_bytes
-from slackwater.planning.costing import DELTA, NEW, OLD, Pricing, asked, join_ways, meet
-from slackwater.planning.memo import Demand, Group, Keeping, Way
+from slackwater.planning.costing import DELTA, LOOKUP, NEW, OLD, Pricing, asked, join_ways, meet
+from slackwater.planning.memo import Demand, Group, Keeping, Way, Ways
 from slackwater.planning.state_choice import price
 
 WAITS = 0.05
 """The share of the rows that is thought to wait, until it is counted."""
 
+SINCE = 0.05
+"""The share of an index's rows that has come since it was made, on the average."""
+
+INDEXED = (25_000, 10_000_000)
+"""An index has so many rows at least and at most: fewer are sent to every task anyway, and more would not fit there."""
+
+INDEX_BYTES = 1_500_000_000
+"""The most bytes of an index."""
+
+ENTRY = 1.4
+"""The bytes of a row in an index, against those of a row in Spark's memory."""
+
 
 def lookup_group(pricing: Pricing, node: LookupJoin, *, kept_by_parent: bool) -> Group:
     """The join, and its output above it where that may be kept."""
-    inputs = tuple(pricing.group(child, kept_by_parent=True) for child in node.children)
+    found = [pricing.group(child, kept_by_parent=True) for child in node.children]
+    at = node.children.index(node.rows)
+    if node.index is not None:
+        found[1 - at] = index_group(pricing, node, node.index, found[1 - at])
+    inputs = tuple(found)
     waiting = node.waiting
-    plain = Group(pricing.cards.key(waiting), describe(waiting), inputs, asked(join_ways(pricing, node), pricing, node))
+    ways = asked(_without(pricing, node, at), pricing, node)
+    plain = Group(pricing.cards.key(waiting), describe(waiting), inputs, ways)
     kept = _keeping(pricing, node, plain)
     joined = plain if kept is None else Group(plain.key, plain.label, inputs, plain.ways, (kept,))
     output = Group(pricing.cards.key(node), describe(node), (joined,), lambda demand: (Way(0.0, (demand,)),))
     state = pricing.keeping(node, output, kept_by_parent, 1)
     return output if state is None else Group(output.key, output.label, output.inputs, output.ways, (state,))
+
+
+# --- looking up ------------------------------------------------------------------------------------------------------
+
+
+def index_group(pricing: Pricing, node: LookupJoin, index: Indexed, below: Group) -> Group:
+    """The side that is looked up: read whole by those who ask, or found by key in an index."""
+    key, label = pricing.cards.key(index), describe(index)
+    plain = Group(key, label, (below,), _read_whole(pricing, node))
+    kept = _kept_index(pricing, node, plain)
+    return plain if kept is None else Group(key, label, (below,), plain.ways, (kept,))
+
+
+def _met_whole(pricing: Pricing, node: LookupJoin) -> float:
+    """What comes is sent to every task and met by all rows of the side that is looked up."""
+    rows, looked_up, r = pricing.cards.of(node.rows), pricing.cards.of(node.looked_up), pricing.rates
+    return meet(r, rows.delta, looked_up.full + looked_up.delta) + r.step / 2
+
+
+def _read_whole(pricing: Pricing, node: LookupJoin) -> Ways:
+    def ways(demand: Demand) -> tuple[Way, ...]:
+        others = demand & ~LOOKUP
+        if not demand & LOOKUP:
+            return (Way(0.0, (others,)),)
+        return (Way(_met_whole(pricing, node), (pricing.asks(node.looked_up, others | NEW),)),)
+
+    return ways
+
+
+def _kept_index(pricing: Pricing, node: LookupJoin, plain: Group) -> Keeping | None:
+    cards, r = pricing.cards, pricing.rates
+    rows, looked_up = cards.of(node.rows), cards.of(node.looked_up)
+    size = pricing.at_hand.sizes.get(plain.key) or int(ENTRY * row_bytes(node.looked_up) * max(looked_up.full, 1.0))
+    if pricing.allowed is not None and plain.key not in pricing.allowed:
+        return None
+    if not all(map(repeatable, node.looked_up.walk())):
+        return None
+    if not rows.touched or not INDEXED[0] <= looked_up.full <= INDEXED[1] or size > INDEX_BYTES:
+        return None
+
+    def ways(demand: Demand) -> tuple[Way, ...]:
+        others, seconds = demand & ~LOOKUP, 0.0
+        if demand & LOOKUP:
+            seconds += r.probe * rows.delta
+            if looked_up.touched or plain.key in pricing.at_hand.states:  # what came since is sent, while others are
+                seconds += r.step / 4 + r.build * (SINCE * looked_up.full + looked_up.delta)
+        if looked_up.touched:
+            seconds += r.append + r.write * looked_up.delta
+            others |= DELTA
+        return (Way(seconds, (pricing.asks(node.looked_up, others),)),)
+
+    build = pricing.build(plain, looked_up, passing=cards.key(node.looked_up))
+    build += r.build * looked_up.full if build else 0.0
+    return Keeping(plain.key, size, build, ways, pricing.at_hand.serves)
+
+
+# --- joining ---------------------------------------------------------------------------------------------------------
+
+
+def _without(pricing: Pricing, node: LookupJoin, at: int) -> Ways:
+    """The join without what waits; its delta looks up what came on the one side, and meets old rows on the other."""
+    if node.index is None:
+        return join_ways(pricing, node)
+    rows, looked_up, out = (pricing.cards.of(x) for x in (node.rows, node.looked_up, node))
+    full, r = join_ways(pricing, node), pricing.rates
+
+    def ways(demand: Demand) -> tuple[Way, ...]:
+        (way,) = full(demand & (OLD | NEW))
+        seconds, asks = way.seconds, list(way.demands)
+        if demand & DELTA:
+            seconds += r.emit * out.delta
+            if rows.touched:
+                asks[at] |= DELTA
+                asks[1 - at] |= LOOKUP
+            if looked_up.touched:
+                seconds += meet(r, looked_up.delta, rows.full) + r.step / 2
+                asks[at] |= OLD
+                asks[1 - at] |= DELTA
+        return (Way(seconds, tuple(asks)),)
+
+    return ways
 
 
 def _keeping(pricing: Pricing, node: LookupJoin, plain: Group) -> Keeping | None:
@@ -54,11 +153,11 @@ def _keeping(pricing: Pricing, node: LookupJoin, plain: Group) -> Keeping | None
             seconds += r.emit * out.delta + meet(r, looked_up.delta, many) + r.state_row * many + r.step / 2
             asks[1 - at] |= DELTA
             if rows.touched:
-                seconds += (
-                    meet(r, rows.delta, looked_up.full + looked_up.delta) + r.step / 2 + r.append + r.write * rows.delta
-                )
+                seconds += r.append + r.write * rows.delta
                 asks[at] |= DELTA
-                asks[1 - at] |= NEW
+                if node.index is None:
+                    seconds += _met_whole(pricing, node)
+                asks[1 - at] |= NEW if node.index is None else LOOKUP
         return (Way(seconds, tuple(asks)),)
 
     build = 0.0

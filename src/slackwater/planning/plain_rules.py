@@ -2,6 +2,7 @@
 
 * The partial rows of aggregates that merge.
 * What waits in joins that look up a key, where many rows do the asking and no deletes are expected where they ask.
+* The indexes of such joins, where many rows can be asked for.
 * Intermediate results (inputs with joins or aggregates in them) that will be read again: because another input of their
   join changes, or because what is above redoes groups or partitions.
 * Filtered scans that keep at most 35% of their rows, where another input of their join changes.
@@ -35,6 +36,8 @@ def plain_choice(
             found.add(node_key(node))
         elif not node.rereads and (isinstance(node, Aggregate) or node.linearity is Linearity.KEYED):
             found |= {node_key(child) for child in node.children if _intermediate(child) and not _made_above(node)}
+        if isinstance(node, LookupJoin) and node.index is not None and rows(node.looked_up) > MANY:
+            found |= {node_key(node.index)} if _reads(node.rows, coming) else set()
         for side, causes in node.rereads:
             if not any(_reads(cause, coming) for cause in causes):
                 continue

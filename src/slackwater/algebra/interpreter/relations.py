@@ -15,7 +15,7 @@ from slackwater.algebra.interpreter import functions, joins
 from slackwater.algebra.interpreter.values import Row, evaluate_expr, grouped, grouping_key, identity
 from slackwater.algebra.interpreter.windows import sort_cell, windowed
 from slackwater.algebra.joins import KeyedJoin, Support
-from slackwater.algebra.lookups import Waiting, unsettled
+from slackwater.algebra.lookups import Indexed, Probe, Waiting, unsettled
 from slackwater.algebra.multi_join import MultiJoin
 from slackwater.algebra.ordering import completed
 from slackwater.algebra.partials import (
@@ -120,6 +120,10 @@ def evaluate(node: n.Rel, cat: Catalogue) -> Bag:
         case Waiting():
             inside = [lookup.waiting for lookup, _ in node.path.lookups]
             return evaluate(unsettled(node, node.rows, node.path.scan, inside), cat)
+        case Indexed():
+            return evaluate(node.rows, cat)
+        case Probe():
+            return evaluate(node.plain(), cat)
         case MultiJoin():
             return evaluate(node.tree(), cat)
         case n.SemiJoin():
