@@ -17,7 +17,7 @@ from slackwater.algebra.expressions import quote
 from slackwater.algebra.nodes import Opaque, Rel
 from slackwater.algebra.ordering import breaks_ties
 from slackwater.algebra.printer import describe, node_key
-from slackwater.algebra.serialize import from_json
+from slackwater.algebra.serialize import from_json, stored_plan
 from slackwater.arrivals.forecast import Forecast
 from slackwater.arrivals.kinds import Forecaster, forecaster_from
 from slackwater.arrivals.outlook import check_forecaster, look_ahead
@@ -333,13 +333,11 @@ class View:
 
     def options_with(self, choices: tuple[Choice, ...], sizes: Mapping[str, int]) -> dict[str, Any]:
         """The options as the catalog keeps them."""
-        from slackwater.algebra.serialize import to_json
-
         listed = [asdict(c) for c in choices]
         return {"strategy": self.strategy, "declared": self.declared.to_json(),
                 "refresh": policy_to_json(self.policy), "shares": self.shares,
                 "forecast": self.forecaster.to_dict(), "choices": listed,
-                "bytes": {**self._known_bytes, **sizes}, "logical": to_json(self.logical_plan),
+                "bytes": {**self._known_bytes, **sizes}, "logical": stored_plan(self.logical_plan),
                 "corrections": self.corrections, "functions": self.functions, **self.counted.to_json()}  # fmt: skip
 
     def planned_states(self, situation: Any, plan: Callable[[], StatePlan]) -> StatePlan:

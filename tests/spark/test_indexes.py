@@ -158,9 +158,7 @@ def test_a_new_start_makes_them_again(tmp_path: Path, spark: SparkSession) -> No
 
 def test_keys_of_several_columns_and_conditions_beside_them(tmp_path: Path, spark: SparkSession) -> None:
     with sw.Engine(tmp_path / "wh", spark=spark) as engine:
-        prices = engine.create_table(
-            "prices", "shop STRING, item INT, low INT, price INT", key=["shop", "item"]
-        )
+        prices = engine.create_table("prices", "shop STRING, item INT, low INT, price INT", key=["shop", "item"])
         sold = engine.create_table("sold", "shop STRING, item INT, amount INT")
         prices.insert([(f"s{n % 4}", n, n % 5, n) for n in range(40)])
         sold.insert([(f"s{n % 5}", n % 50, n % 7) for n in range(200)])

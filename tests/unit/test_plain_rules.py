@@ -91,9 +91,16 @@ def test_what_waits_is_kept_of_a_side_with_many_rows() -> None:
     assert few == {node_key(BELOW), node_key(ORDERS), node_key(CUSTOMERS)}
     inside = looked_up.looked_up
     assert isinstance(inside, LookupJoin)
-    assert many == {node_key(looked_up.waiting), node_key(BELOW), node_key(inside.waiting), node_key(CUSTOMERS)}
-    assert kept_by_rule(looked_up, {"lines"}, NARROW, rows=MANY + 1) == {node_key(BELOW)}, "no match will come"
-    assert kept_by_rule(looked_up, everything, NARROW, rows=MANY + 1, deletes=0.1) == few, "it would not last"
+    assert looked_up.index is not None
+    assert inside.index is not None
+    indexes = {node_key(looked_up.index), node_key(inside.index)}
+    assert many == {node_key(looked_up.waiting), node_key(inside.waiting)} | indexes
+    lines = kept_by_rule(looked_up, {"lines"}, NARROW, rows=MANY + 1)
+    assert lines == {node_key(looked_up.index)}, "no match will come"
+    deleted = kept_by_rule(looked_up, everything, NARROW, rows=MANY + 1, deletes=0.1)
+    assert deleted == {node_key(ORDERS)} | indexes, "what waits would not last"
+    huge = kept_by_rule(looked_up, {"lines"}, NARROW, rows=10**9)
+    assert huge == {node_key(BELOW)}, "too much for an index"
 
 
 def test_an_ordering_reads_what_its_aggregate_keeps() -> None:

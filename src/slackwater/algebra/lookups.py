@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from slackwater.algebra.expressions import Expr, call, col, conjunction
+from slackwater.algebra.expressions import Expr, call, col, conjunction, quote
 from slackwater.algebra.joins import ANTI, MatchJoin, Support
 from slackwater.algebra.nodes import (
     Field,
@@ -30,6 +30,7 @@ from slackwater.algebra.nodes import (
     require,
     union,
 )  # fmt: skip
+from slackwater.algebra.remembering import ByNode
 
 LEFT, RIGHT = "left", "right"
 
@@ -81,17 +82,12 @@ class LookupJoin(Join):
         Every term reads the side that asks. So whatever Spark concludes from the condition about a row of the index
         alone follows from the condition, and an index of all rows gives what one of fewer rows would.
         """
-        terms = self.condition.conjuncts() if self.condition is not None else ()
-        equal = {frozenset(arg.text for arg in t.args) for t in terms if t.op == "="}
-        dtypes = {f.name: f.dtype for f in self.looked_up.schema}
-        named = all(frozenset((p.asks.text, col(p.column, dtypes[p.column]).text)) in equal for p in self.pairs)
-        both = all(term.inputs & set(self.rows.names) for term in terms)
-        return Indexed(self.looked_up, tuple(p.column for p in self.pairs)) if named and both else None
+        return _index(self)
 
     @property
     def waiting(self) -> Waiting:
         """The rows whose match may still come."""
-        return Waiting(self.rows, self.looked_up, self.pairs)
+        return _waiting(self)
 
     def plain(self, left: Rel, right: Rel, broadcast: str = "") -> Join:
         """The join as any other."""
@@ -271,3 +267,15 @@ def unsettled(node: Waiting, rows: Rel, table: Scan, waiting: Sequence[Rel], *, 
         )
     )
     return plain_bag(MatchJoin(Filter(rows, there), settled, matched, ANTI, "", broadcast))
+
+
+def _index_of(node: LookupJoin) -> Indexed | None:
+    terms = node.condition.conjuncts() if node.condition is not None else ()
+    equal = {frozenset(arg.text for arg in t.args) for t in terms if t.op == "="}
+    named = all(frozenset((p.asks.text, quote(p.column))) in equal for p in node.pairs)
+    both = all(term.inputs & set(node.rows.names) for term in terms)
+    return Indexed(node.looked_up, tuple(p.column for p in node.pairs)) if named and both else None
+
+
+_waiting: ByNode[LookupJoin, Waiting] = ByNode(lambda node: Waiting(node.rows, node.looked_up, node.pairs))
+_index: ByNode[LookupJoin, Indexed | None] = ByNode(_index_of)

@@ -11,12 +11,12 @@ from slackwater.algebra.joins import MatchJoin, OuterJoin
 from slackwater.algebra.lookups import Indexed, Probe, Waiting
 from slackwater.algebra.multi_join import MultiJoin
 from slackwater.algebra.partials import AggChange, Finish, MergePartials, Partial
+from slackwater.algebra.remembering import ByNode
 from slackwater.algebra.scalars import Flip, ScalarFilter
 from slackwater.algebra.windows import Window
 
 
-def describe(node: n.Rel) -> str:
-    """One line that says what a node does, without its inputs."""
+def _line(node: n.Rel) -> str:
     match node:
         case n.Scan():
             columns = ", ".join(f"{f.name}:{f.dtype}@{p}" for f, p in zip(node.fields, node.positions, strict=True))
@@ -88,6 +88,19 @@ def tree_text(node: n.Rel, depth: int = 0) -> str:
     return "\n".join(lines)
 
 
+def _key(node: n.Rel) -> str:
+    return hashlib.sha256(tree_text(node).encode()).hexdigest()[:12]
+
+
+_keys: ByNode[n.Rel, str] = ByNode(_key)
+_lines: ByNode[n.Rel, str] = ByNode(_line)
+
+
 def node_key(node: n.Rel) -> str:
     """A short name for what a node computes; equal trees have equal keys."""
-    return hashlib.sha256(tree_text(node).encode()).hexdigest()[:12]
+    return _keys(node)
+
+
+def describe(node: n.Rel) -> str:
+    """One line that says what a node does, without its inputs."""
+    return _lines(node)

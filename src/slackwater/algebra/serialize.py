@@ -12,6 +12,7 @@ from slackwater.algebra.generate import Generate, Values
 from slackwater.algebra.joins import MatchJoin, OuterJoin
 from slackwater.algebra.lookups import KeyPair, LookupJoin
 from slackwater.algebra.multi_join import MultiJoin
+from slackwater.algebra.remembering import ByNode
 from slackwater.algebra.scalars import ScalarFilter
 from slackwater.algebra.windows import Frame, Window, WindowCall
 
@@ -52,3 +53,7 @@ def from_json(value: Any) -> Any:
             raise TypeError(f"{value.get('@')!r} is not part of a stored plan")
         return cls(**{k: from_json(v) for k, v in value.items() if k != "@"})
     return value
+
+
+stored_plan: ByNode[n.Rel, Any] = ByNode(to_json)
+"""A whole plan as JSON values, which are not to be changed; every refresh writes it down again."""

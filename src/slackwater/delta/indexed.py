@@ -39,17 +39,18 @@ def probed(node: LookupJoin, came: Rel, env: Environment, asks: Asks) -> Rel | N
 
 def _since(index: Indexed, key: str, env: Environment, asks: Asks) -> Rel | None:
     parts: list[Rel] = [Input(f"since_{key}", index.schema, env.states[key])] if key in env.since else []
-    change = _change(index, key, env, asks)
+    change = change_of_index(index, env, asks)
     parts += [change] if change is not None else []
     return union(*parts) if parts else None
 
 
-def _change(index: Indexed, key: str, env: Environment, asks: Asks) -> Rel | None:
+def change_of_index(index: Indexed, env: Environment, asks: Asks) -> Rel | None:
     """D of the rows; where the index lives on, as the step that adds them to what came since."""
+    key = node_key(index)
     slot = (key, "D")
     if slot not in env.memo:
         change = asks.change(index.rows)
-        if change is not None and key in env.wanted and key not in env.settle:
+        if change is not None and key in env.states and key in env.wanted and key not in env.settle:
             change = env.add_step(f"delta_{key}", change, Purpose.APPEND, key)
         env.memo[slot] = change
     return env.memo[slot]
@@ -72,4 +73,4 @@ def keep_indexes(plan: Rel, env: Environment, asks: Asks) -> None:
         if isinstance(node, Indexed) and node_key(node) in env.wanted:
             build_index(node, env, asks)
             if node_key(node) in env.states:
-                _change(node, node_key(node), env, asks)
+                change_of_index(node, env, asks)

@@ -23,7 +23,7 @@ from slackwater.algebra.lookups import RIGHT, LookupJoin, Waiting, unsettled
 from slackwater.algebra.nodes import Input, Rel, Scan, union
 from slackwater.algebra.printer import node_key
 from slackwater.delta.environment import Asks, Environment, Purpose
-from slackwater.delta.indexed import probed
+from slackwater.delta.indexed import change_of_index, probed
 
 BROADCAST_KEYS = 3_000_000
 """The keys of a table of so many rows are sent to every task when what waits is looked for."""
@@ -32,7 +32,7 @@ BROADCAST_KEYS = 3_000_000
 def lookup_delta(node: LookupJoin, env: Environment, asks: Asks) -> Rel | None:
     """The two terms; old rows are met in full only where nothing says which of them wait."""
     came = change_of_rows(node.waiting, env, asks)
-    arrived = asks.change(node.looked_up)
+    arrived = change_of_index(node.index, env, asks) if node.index is not None else asks.change(node.looked_up)
     terms: list[Rel] = []
     right = node.keyed == RIGHT
     found = probed(node, came, env, asks) if came is not None else None

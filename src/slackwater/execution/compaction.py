@@ -139,12 +139,13 @@ def _net_changes(view: View, segments: Sequence[SegmentRecord], spark: SparkSess
 
 def compact_tables(engine: Engine, names: Sequence[str]) -> None:
     """Merge the small segments of tables, up to the version that every view has reached."""
-    for name in names:
-        table = engine.table(name)
-        owner = f"t{table.id}"
-        segments = engine.catalog.segments(owner)
+    with engine.catalog.reading():
+        held = {name: engine.catalog.segments(engine.catalog.table(name).owner) for name in names}
+    for name, segments in held.items():
         if len(segments) <= TABLE_SEGMENTS:
             continue
+        table = engine.table(name)
+        owner = f"t{table.id}"
         reached = min(
             (v.version for v in engine.views() if name in v.tables and v.version), default=engine.catalog.version()
         )

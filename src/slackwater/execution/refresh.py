@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from slackwater.algebra.lookups import Indexed, Waiting
 from slackwater.algebra.nodes import Aggregate, Opaque, Rel, Scan
 from slackwater.algebra.printer import describe, node_key
-from slackwater.algebra.serialize import to_json
+from slackwater.algebra.serialize import stored_plan
 from slackwater.arrivals.outlook import Outlook, look_ahead
 from slackwater.capture.noise import quiet
 from slackwater.delta.environment import Change, Purpose
@@ -52,6 +52,7 @@ from slackwater.planning.choices import Choice
 from slackwater.planning.costing import AtHand
 from slackwater.planning.join_order import order_joins
 from slackwater.planning.sending import rows_to_send
+from slackwater.planning.state_choice import Root
 from slackwater.planning.strategies import BY_RULE, StatePlan
 from slackwater.storage.files import is_disk_full
 from slackwater.storage.records import SegmentRecord
@@ -68,7 +69,7 @@ VIEW_SHARE = 0.01
 TIGHT = 0.8
 """From this share of the budget on, what waits in lookups is cut down as soon as it can be."""
 
-SERVES = 20.0
+SERVES = 50.0
 """A state is expected to serve so many refreshes, unless the forecast says that the next one is the last."""
 
 GROWN = 1.25
@@ -101,15 +102,17 @@ class Refresher:
         self.view, self.engine = view, view.engine
         self.timer = Timer()
         self.before = view.version
-        self.upto = self.engine.catalog.version()
         self.prices: Prices | None = None
         self.planned: StatePlan | None = None
         self.outlook: Outlook | None = None
         self.at_hand: Mapping[str, State] = {}
         self.moved: tuple[str, ...] = ()
         self._usable: int | None = None
-        self.leaves = leaves(self.engine, view.inputs)
-        self.tables = {name: self._table(name) for name in view.inputs}
+        self._roots: dict[Any, Root] = {}
+        with self.engine.catalog.reading():
+            self.upto = self.engine.catalog.version()
+            self.leaves = leaves(self.engine, view.inputs)
+            self.tables = {name: self._table(name) for name in view.inputs}
 
     def _table(self, name: str) -> TableState:
         table = self.leaves[name]
@@ -169,7 +172,8 @@ class Refresher:
         """What the next delta will bring; what this one brought is put beside the last forecast, unless it is none."""
         taking = not self.before or bool(self.changes)
         present = {t: s.rows for t, s in self.tables.items()}
-        found = look_ahead(self.view, self.engine.now(), taking=taking, present=present)
+        with self.engine.catalog.reading():
+            found = look_ahead(self.view, self.engine.now(), taking=taking, present=present)
         self.timer.phase("forecast")
         return found
 
@@ -185,7 +189,8 @@ class Refresher:
         rows = {t: s.rows for t, s in self.tables.items()}
         return Facts(view.plan, rows, view.counted.now(view.plan, rows), view.shares, self._unique,
                      view.known_bytes(), self.engine.rates,
-                     view.corrections, view.only(view.plan) if view.only is not None else None)  # fmt: skip
+                     view.corrections, view.only(view.plan) if view.only is not None else None,
+                     self._roots)  # fmt: skip
 
     # --- one attempt -----------------------------------------------------------------------------
 
@@ -325,7 +330,11 @@ class Refresher:
         return self.view.declared.capped(max(self.usable - self.engine.state_bytes(without=self.view.id), 0))
 
     def expected(self) -> dict[str, Expected]:
-        """The next delta, by the view's forecast; for a table that may bring something, a row at least."""
+        """The next delta, by the view's forecast; for a table that may bring something, a row at least.
+
+        A table that has just brought rows is thought to bring as many again where the forecast holds that possible: a
+        state for rows that stay away costs nothing at a refresh, one that is missing for rows that come costs much.
+        """
         if self.outlook is None:
             self.outlook = look_ahead(self.view, self.engine.now(), present={t: s.rows for t, s in self.tables.items()})
         said = {t.table: t for t in self.outlook.forecast.tables}
@@ -334,7 +343,9 @@ class Refresher:
             if name not in said:  # another view: its changes follow those of the tables
                 found[name] = Expected(max(VIEW_SHARE * state.rows, 1.0), 0.5)
             elif said[name].high > 0 and not state.complete:
-                found[name] = Expected(max(said[name].rows, 1.0), said[name].deletes)
+                came = state.change
+                again = min(said[name].high, came.inserted + came.deleted) if came is not None else 0.0
+                found[name] = Expected(max(said[name].rows, again, 1.0), said[name].deletes)
         return found
 
     def _predicted(self, mode: str) -> float:
@@ -413,7 +424,7 @@ class Refresher:
                     view.declared.capped(self.usable), reason,
                     predicted, self.planned.next_best if self.planned is not None else "",
                 )  # fmt: skip
-                tx.update_view(view.id, version=tx.version, plan_json=json.dumps(to_json(view.plan)),
+                tx.update_view(view.id, version=tx.version, plan_json=json.dumps(stored_plan(view.plan)),
                                options_json=json.dumps(view.options_with(choices, sizes) | functions))  # fmt: skip
                 if self.outlook is not None:
                     replace(self.outlook, view_id=view.id).record(tx)

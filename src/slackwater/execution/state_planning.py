@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from slackwater.algebra.nodes import Rel, Scan
 from slackwater.algebra.printer import node_key
@@ -40,6 +41,7 @@ class Facts:
         rates: what work costs here.
         corrections: actual over predicted seconds, by mode, learned from earlier refreshes.
         allowed: the nodes that may be kept; None for all.
+        roots: memos that were made before, from the same facts.
     """
 
     plan: Rel
@@ -51,6 +53,7 @@ class Facts:
     rates: Rates
     corrections: Mapping[str, float] = field(default_factory=dict)
     allowed: frozenset[str] | None = None
+    roots: dict[Any, Root] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def quick(self) -> bool:
@@ -115,6 +118,13 @@ def price_now(facts: Facts, changes: Mapping[str, Change], states: frozenset[str
 
 
 def _root_now(facts: Facts, changes: Mapping[str, Change], states: frozenset[str]) -> Root:
+    slot = (node_key(facts.plan), states, frozenset(changes.items()))
+    if slot not in facts.roots:
+        facts.roots[slot] = _made_root(facts, changes, states)
+    return facts.roots[slot]
+
+
+def _made_root(facts: Facts, changes: Mapping[str, Change], states: frozenset[str]) -> Root:
     expected = {
         t: Expected(float(c.inserted + c.deleted), c.deleted / max(c.inserted + c.deleted, 1))
         for t, c in changes.items()
@@ -149,7 +159,7 @@ def plan_next(facts: Facts, strategy: str, budget: int, expected: Mapping[str, E
         cards = facts.cardinalities(expected)
         chosen = plain_choice(facts.plan, expected, facts.shares, lambda node: cards.of(node).full)
         return plan_states(root, strategy, budget, chosen)
-    return plan_states(root, strategy, budget)
+    return plan_states(root, strategy, budget, there=frozenset() if at_hand.everything else at_hand.states)
 
 
 def next_stairs(facts: Facts, expected: Mapping[str, Expected], at_hand: AtHand, limit: int) -> Staircase | None:

@@ -18,8 +18,11 @@ from slackwater.planning.state_choice import price
 WAITS = 0.05
 """The share of the rows that is thought to wait, until it is counted."""
 
-SINCE = 0.05
-"""The share of an index's rows that has come since it was made, on the average."""
+SINCE = 0.1
+"""The share of an index's rows that has come since it was made, at most."""
+
+PILED = 6
+"""What has come since an index was made is so many deltas, on the average: more are merged, or the index made anew."""
 
 INDEXED = (25_000, 10_000_000)
 """An index has so many rows at least and at most: fewer are sent to every task anyway, and more would not fit there."""
@@ -90,8 +93,9 @@ def _kept_index(pricing: Pricing, node: LookupJoin, plain: Group) -> Keeping | N
         others, seconds = demand & ~LOOKUP, 0.0
         if demand & LOOKUP:
             seconds += r.probe * rows.delta
-            if looked_up.touched or plain.key in pricing.at_hand.states:  # what came since is sent, while others are
-                seconds += r.step / 4 + r.build * (SINCE * looked_up.full + looked_up.delta)
+            if looked_up.touched:  # what came since is sent to every task, at the same time as other small inputs
+                since = min(SINCE * looked_up.full, PILED * looked_up.delta)
+                seconds += r.append + r.build * (since + looked_up.delta)
         if looked_up.touched:
             seconds += r.append + r.write * looked_up.delta
             others |= DELTA

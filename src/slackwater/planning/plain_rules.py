@@ -2,7 +2,7 @@
 
 * The partial rows of aggregates that merge.
 * What waits in joins that look up a key, where many rows do the asking and no deletes are expected where they ask.
-* The indexes of such joins, where many rows can be asked for.
+* The indexes of such joins, instead of the rows that are looked up, where these are many and not too many.
 * Intermediate results (inputs with joins or aggregates in them) that will be read again: because another input of their
   join changes, or because what is above redoes groups or partitions.
 * Filtered scans that keep at most 35% of their rows, where another input of their join changes.
@@ -16,6 +16,7 @@ from slackwater.algebra.lookups import LookupJoin
 from slackwater.algebra.nodes import Aggregate, Filter, Linearity, Project, Rel, Scan, TopK
 from slackwater.algebra.printer import node_key
 from slackwater.delta.aggregate import keeps_partials
+from slackwater.planning import lookup_costing
 from slackwater.planning.cardinality import Expected
 
 WORTH_A_COPY = 0.35
@@ -36,16 +37,21 @@ def plain_choice(
             found.add(node_key(node))
         elif not node.rereads and (isinstance(node, Aggregate) or node.linearity is Linearity.KEYED):
             found |= {node_key(child) for child in node.children if _intermediate(child) and not _made_above(node)}
-        if isinstance(node, LookupJoin) and node.index is not None and rows(node.looked_up) > MANY:
-            found |= {node_key(node.index)} if _reads(node.rows, coming) else set()
         for side, causes in node.rereads:
             if not any(_reads(cause, coming) for cause in causes):
                 continue
             if isinstance(node, LookupJoin) and side is node.rows and lasts(node, coming) and rows(side) > MANY:
                 found.add(node_key(node.waiting))
+            elif isinstance(node, LookupJoin) and side is node.looked_up and _indexed(node, rows(side)):
+                found.add(node_key(node.index or side))
             elif _intermediate(side) or _narrow(side, shares):
                 found.add(node_key(side))
     return frozenset(found)
+
+
+def _indexed(node: LookupJoin, rows: float) -> bool:
+    """Whether the side that is looked up is of a size for an index."""
+    return node.index is not None and max(MANY, lookup_costing.INDEXED[0]) < rows <= lookup_costing.INDEXED[1]
 
 
 def lasts(node: LookupJoin, coming: Mapping[str, Expected]) -> bool:

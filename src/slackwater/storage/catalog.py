@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import URL, Connection, Select, Table, delete, func, insert, select, union
 
 from slackwater.errors import CatalogError, TableError, ViewError
 from slackwater.storage import forecasts as forecast_rows
 from slackwater.storage import rows, schema
-from slackwater.storage.covers import Covers
+from slackwater.storage.covers import Covers, records_of
 from slackwater.storage.database import Database
 from slackwater.storage.faults import crash_point
 from slackwater.storage.forgetting import forget_segments
@@ -32,6 +32,8 @@ from slackwater.storage.records import (
 )
 from slackwater.storage.source_files import write_source_files
 from slackwater.storage.transaction import Transaction, replace_states
+
+T = TypeVar("T")
 
 
 class Catalog:
@@ -138,10 +140,27 @@ class Catalog:
 
     # Reading
 
+    def reading(self) -> AbstractContextManager[None]:
+        """Let all that this thread reads, as long as it lasts, be of one state; what is asked for again is known.
+
+        Nothing may be written by the same thread meanwhile.
+        """
+        return self.database.reading()
+
+    def _known(self, connection: Connection, what: Any, find: Callable[[Connection], T]) -> T:
+        """An answer that holds within one transaction, found once where several reads share it."""
+        shared = self.database.shared
+        if shared is None:
+            return find(connection)
+        if what not in shared.found:
+            shared.found[what] = find(connection)
+        known: T = shared.found[what]
+        return known
+
     def version(self) -> int:
         """Give the last version; 0 for an empty warehouse."""
         with self.database.read() as connection:
-            return _version(connection)
+            return self._known(connection, "version", _version)
 
     def fact(self, key: str) -> str | None:
         """What was remembered about the warehouse under a key."""
@@ -165,17 +184,21 @@ class Catalog:
 
     def table(self, name: str) -> TableRecord:
         """Find a table by its exact name."""
-        with self.database.read() as connection:
+
+        def find(connection: Connection) -> TableRecord:
             row = connection.execute(rows.live(schema.tables).where(schema.tables.c.name == name)).one_or_none()
             if row is None:
                 advice = _nearest(connection, schema.tables, name)
                 raise TableError("TABLE_UNKNOWN", f"there is no table {name!r}", advice, {"table": name})
             return rows.as_table(row)
 
+        with self.database.read() as connection:
+            return self._known(connection, ("table", name), find)
+
     def table_by_id(self, table_id: int) -> TableRecord:
         """Find a table by its id; a dropped one is TABLE_UNKNOWN even if its name was given to another."""
         with self.database.read() as connection:
-            return rows.live_table(connection, table_id)
+            return self._known(connection, ("table", table_id), lambda c: rows.live_table(c, table_id))
 
     def views(self) -> tuple[ViewRecord, ...]:
         """List the views, in the order they were made."""
@@ -203,7 +226,8 @@ class Catalog:
     def segments(self, owner: str, *, at: int | None = None) -> tuple[SegmentRecord, ...]:
         """Give the fewest segments that hold exactly an owner's changes up to a version, or all its changes."""
         with self.database.read() as connection:
-            return self._covers.find(connection, owner, 0, _version(connection) if at is None else at)
+            upto = self._known(connection, "version", _version) if at is None else at
+            return self._cover(connection, owner, 0, upto)
 
     def segments_between(
         self, owner: str, after: int, upto: int, *, per_version: bool = False
@@ -217,7 +241,13 @@ class Catalog:
             per_version: use no segment that mixes versions, as a feed of changes needs it.
         """
         with self.database.read() as connection:
-            return self._covers.find(connection, owner, after, upto, per_version=per_version)
+            return self._cover(connection, owner, after, upto, per_version=per_version)
+
+    def _cover(
+        self, connection: Connection, owner: str, after: int, upto: int, *, per_version: bool = False
+    ) -> tuple[SegmentRecord, ...]:
+        state = self._known(connection, ("segments", owner), lambda c: records_of(c, owner))
+        return self._covers.find(connection, owner, state, after, upto, per_version=per_version)
 
     def superseded(self, owner: str, before_version: int) -> tuple[SegmentRecord, ...]:
         """List the segments of an owner that were superseded before a version, for `forget_segments`."""

@@ -17,7 +17,7 @@ from slackwater.storage.records import MergeRecord, SegmentRecord
 KEPT = 64
 """So many answers are remembered for one owner."""
 
-_State = tuple[Any, ...]
+State = tuple[Any, ...]
 _Range = tuple[int, int, bool]
 
 
@@ -25,13 +25,15 @@ class Covers:
     """The answers of one catalog."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[_State, dict[_Range, tuple[SegmentRecord, ...]]]] = {}
+        self._known: dict[str, tuple[State, dict[_Range, tuple[SegmentRecord, ...]]]] = {}
 
     def find(
-        self, connection: Connection, owner: str, after: int, upto: int, *, per_version: bool = False
+        self, connection: Connection, owner: str, state: State, after: int, upto: int, *, per_version: bool = False
     ) -> tuple[SegmentRecord, ...]:
-        """The fewest segments that hold exactly an owner's changes in `(after, upto]`."""
-        state = _state(connection, owner)
+        """The fewest segments that hold exactly an owner's changes in `(after, upto]`; `state` is that of its records.
+
+        All are of one transaction.
+        """
         last = max(state[2] or 0, state[5] or 0)
         known = self._known.get(owner)
         if known is None or known[0] != state:
@@ -46,7 +48,8 @@ class Covers:
         return known[1][asked]
 
 
-def _state(connection: Connection, owner: str) -> _State:
+def records_of(connection: Connection, owner: str) -> State:
+    """How many records an owner has, and the last of them."""
     segments, merges = schema.segments.c, schema.merges.c
     of_segments = select(func.count(), func.max(segments.id), func.max(segments.last_version))
     of_merges = select(func.count(), func.max(merges.id), func.max(merges.last_version))

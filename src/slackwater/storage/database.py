@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import URL, Connection, Engine, RootTransaction, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
@@ -37,6 +39,14 @@ def sqlite_url(path: Path | str) -> URL:
     return URL.create("sqlite", database=os.fspath(path))
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A transaction that several reads share, and what they have found so far."""
+
+    connection: Connection
+    found: dict[Any, Any] = field(default_factory=dict)
+
+
 class Database:
     """A database that is a catalog, and its two kinds of transactions."""
 
@@ -45,6 +55,7 @@ class Database:
         self.engine = engine
         self.place = place
         self._closed = False
+        self._local = threading.local()
 
     @classmethod
     def open(cls, url: str | URL, *, create: bool) -> Database:
@@ -78,12 +89,38 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """Open a transaction that sees one state of the catalog throughout, and never waits for a writer."""
+        """Open a transaction that sees one state of the catalog throughout, and never waits for a writer.
+
+        Within `reading` it is that one transaction.
+        """
+        if (shared := self.shared) is not None:
+            with self._coded():
+                yield shared.connection
+            return
         with self._coded(), self.engine.connect() as connection:
             if connection.dialect.name == "postgresql":
                 connection.execution_options(isolation_level="REPEATABLE READ")
             with connection.begin():
                 yield connection
+
+    @property
+    def shared(self) -> Reading | None:
+        """The transaction that all reads of this thread share, if there is one."""
+        found: Reading | None = getattr(self._local, "reading", None)
+        return found
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Let all reads of this thread, as long as it lasts, be one transaction; what was found once is known then."""
+        if self.shared is not None:
+            yield
+            return
+        with self.read() as connection:
+            self._local.reading = Reading(connection)
+            try:
+                yield
+            finally:
+                self._local.reading = None
 
     @contextmanager
     def write(self) -> Iterator[Connection]:

@@ -13,6 +13,11 @@ from slackwater.algebra.interpreter.values import grouping_key, ordered
 from slackwater.algebra.partials import MERGE
 
 
+def _told_apart(value: Any) -> Any:
+    """The order of values, with -0.0 before 0.0: they are equal, and Spark may give either."""
+    return ordered(value), math.copysign(1.0, value) if isinstance(value, float) else 0.0
+
+
 def aggregate(call: AggCall, values: list[Any], rows: int) -> Any:
     """The function's value over the input values; `rows` counts the rows of a `count(*)`."""
     if call.func == "count" and not call.args:
@@ -43,8 +48,8 @@ def merge(function: str, values: Iterable[Any]) -> Any:
 
 _FOLDS: dict[str, Callable[[list[Any]], Any]] = {
     "sum": sum,
-    "min": lambda v: min(v, key=ordered),
-    "max": lambda v: max(v, key=ordered),
+    "min": lambda v: min(v, key=_told_apart),
+    "max": lambda v: max(v, key=_told_apart),
     "bool_and": all,
     "bool_or": any,
     "bit_and": lambda v: reduce(lambda a, b: a & b, v),
