@@ -23,8 +23,14 @@ def grouping_key(value: Any) -> Any:
 
 
 def identity(row: Row) -> tuple[Any, ...]:
-    """What makes two rows the very same row: -0.0 and 0.0 differ here."""
-    return tuple((repr(v), type(v).__name__) if isinstance(v, float) else v for v in row)
+    """What makes two rows the very same row: -0.0 and 0.0 differ here, inside of other values as well."""
+    return tuple(_identity(v) for v in row)
+
+
+def _identity(value: Any) -> Any:
+    if isinstance(value, float):
+        return repr(value), type(value).__name__
+    return identity(value) if isinstance(value, tuple) else value
 
 
 def grouped(value: Any) -> Any:
