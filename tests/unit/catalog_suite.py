@@ -304,3 +304,27 @@ class CatalogSuite(WithCatalog):
         with refused("INVARIANT_BROKEN"), catalog.commit("change", "nothing") as tx:
             tx.add_segments("x'; --", [segment("a")])
         assert catalog.version() == 0
+
+    def test_reads_that_share_a_transaction_see_one_state(self, catalog: Catalog, url: URL) -> None:
+        orders = add_table(catalog)
+        with Catalog.open(url) as writer, catalog.reading():
+            version = catalog.version()
+            assert catalog.segments(orders.owner) == ()
+            with writer.commit("change", "orders") as tx:
+                tx.add_segments(orders.owner, [segment("t1/x")])
+                tx.add_table("customers", "{}", [])
+            assert catalog.version() == version
+            assert catalog.segments(orders.owner) == ()
+            with refused("TABLE_UNKNOWN"):
+                catalog.table("customers")
+            with catalog.reading():
+                assert catalog.table("orders") == catalog.table_by_id(orders.id) == orders
+        assert catalog.version() == version + 1
+        assert [found.path for found in catalog.segments(orders.owner)] == ["t1/x"]
+        assert catalog.table("customers").name == "customers"
+
+    def test_a_shared_transaction_ends_with_an_error_too(self, catalog: Catalog) -> None:
+        with pytest.raises(ZeroDivisionError), catalog.reading():
+            raise ZeroDivisionError
+        add_table(catalog)
+        assert catalog.table("orders").name == "orders"

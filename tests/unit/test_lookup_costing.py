@@ -13,6 +13,7 @@ from slackwater.algebra.printer import node_key
 from slackwater.planning.cardinality import Cardinalities, Expected
 from slackwater.planning.costing import AtHand, Pricing
 from slackwater.planning.lookups import with_lookups
+from slackwater.planning.memo import Demand
 from slackwater.planning.state_choice import Root, choose
 from slackwater.planning.strategies import STRATEGIES, plan_states
 from tests.unit.test_costing import CHEAP_WRITES, ROWS, SHARES, TOP, unique
@@ -28,6 +29,39 @@ def memo(plan: Rel, expected: Mapping[str, Expected], at_hand: AtHand | None = N
 
 def waiting(plan: Rel) -> set[str]:
     return {node_key(x.waiting) for x in plan.walk() if isinstance(x, LookupJoin)}
+
+
+def indexes(plan: Rel) -> set[str]:
+    return {node_key(x.index) for x in plan.walk() if isinstance(x, LookupJoin) and x.index is not None}
+
+
+def test_an_index_takes_the_place_of_the_side_that_is_looked_up() -> None:
+    few = {"lineitem": Expected(6_000), "orders": Expected(1_500)}
+    long = AtHand(serves=1000.0)
+    kept = set(choose(memo(MARKED, few, long), 1e12).decisions)
+    assert isinstance(MARKED, LookupJoin)
+    assert MARKED.index is not None
+    assert node_key(MARKED.index) in kept
+    assert node_key(MARKED.looked_up) not in kept, "its rows are not read any more"
+    asked = memo(MARKED, few, AtHand(frozenset(kept), everything=False)).demanded(frozenset(kept))
+    assert not asked.get(node_key(MARKED.looked_up), Demand.NOTHING) & (Demand.NEW | Demand.OLD)
+
+
+def test_an_index_is_of_no_use_where_nobody_asks() -> None:
+    only = memo(MARKED, {"customer": Expected(1_500)}, AtHand(serves=1000.0))
+    offered = {g.key for g in only.group.walk() if g.keepings}
+    assert isinstance(MARKED, LookupJoin)
+    inner = MARKED.looked_up
+    assert isinstance(inner, LookupJoin)
+    assert inner.index is not None
+    assert node_key(inner.index) not in offered, "no order comes that would look up its customer"
+
+
+@pytest.mark.parametrize("rows", [20_000.0, 200_000_000.0])
+def test_an_index_has_neither_few_nor_very_many_rows(rows: float) -> None:
+    cards = Cardinalities({**ROWS, "orders": rows, "customer": rows}, ALL, {}, {}, unique)
+    root = Pricing(cards, CHEAP_WRITES, AtHand()).root(MARKED, by_delta=True)
+    assert not indexes(MARKED) & {g.key for g in root.group.walk() if g.keepings}
 
 
 def test_what_waits_takes_the_place_of_all_rows() -> None:

@@ -69,6 +69,9 @@ VIEW_SHARE = 0.01
 TIGHT = 0.8
 """From this share of the budget on, what waits in lookups is cut down as soon as it can be."""
 
+HARDLY = 0.01
+"""The rows that are expected of a table that may bring some, where the forecast is none."""
+
 SERVES = 50.0
 """A state is expected to serve so many refreshes, unless the forecast says that the next one is the last."""
 
@@ -330,7 +333,7 @@ class Refresher:
         return self.view.declared.capped(max(self.usable - self.engine.state_bytes(without=self.view.id), 0))
 
     def expected(self) -> dict[str, Expected]:
-        """The next delta, by the view's forecast; for a table that may bring something, a row at least.
+        """The next delta, by the view's forecast; of a table that may bring something, something at least.
 
         A table that has just brought rows is thought to bring as many again where the forecast holds that possible: a
         state for rows that stay away costs nothing at a refresh, one that is missing for rows that come costs much.
@@ -345,7 +348,7 @@ class Refresher:
             elif said[name].high > 0 and not state.complete:
                 came = state.change
                 again = min(said[name].high, came.inserted + came.deleted) if came is not None else 0.0
-                found[name] = Expected(max(said[name].rows, again, 1.0), said[name].deletes)
+                found[name] = Expected(max(said[name].rows, again, HARDLY), said[name].deletes)
         return found
 
     def _predicted(self, mode: str) -> float:

@@ -47,6 +47,9 @@ BROADCAST_BYTES = 10_000_000
 
 PATTERNS = ("like", "ilike", "rlike", "regexp_like", "regexp_extract", "regexp_replace", "regexp_count")
 
+KEY_SHARE = 0.5
+"""What each further key of a group costs, against a group with one."""
+
 LOOKED_UP = 200_000
 """A kept aggregate of more groups is looked up by key instead of being merged whole."""
 
@@ -273,7 +276,8 @@ def meet(r: Rates, one: float, two: float, fits: float = BROADCAST_ROWS) -> floa
 def _aggregate(pricing: Pricing, node: Rel) -> Ways:
     assert isinstance(node, Aggregate)  # noqa: S101 - by the table of ways
     below, own, r = pricing.cards.of(node.child), pricing.cards.of(node), pricing.rates
-    each = r.aggregate + r.aggregate_value * len(node.aggs)
+    wide = _width(node)
+    each = wide * r.aggregate + r.aggregate_value * len(node.aggs)
 
     def ways(demand: Demand) -> tuple[Way, ...]:
         seconds, asked = 0.0, Demand.NOTHING
@@ -283,11 +287,16 @@ def _aggregate(pricing: Pricing, node: Rel) -> Ways:
             asked |= DELTA | OLD | NEW
         for version in (OLD, NEW):
             if demand & version:
-                seconds += each * below.full + r.merge * own.full
+                seconds += each * below.full + wide * r.merge * own.full
                 asked |= version
         return (Way(seconds, (asked,)),)
 
     return ways
+
+
+def _width(node: Aggregate) -> float:
+    """How much more a group with several keys costs than one with a single key: each is hashed and compared."""
+    return 1.0 + KEY_SHARE * max(len(node.groups) - 1, 0)
 
 
 def _top(pricing: Pricing, node: Rel) -> Ways:
@@ -354,22 +363,23 @@ def kept_rows(pricing: Pricing, node: Rel, plain: Group, inputs: int | None = No
 def _kept_aggregate(pricing: Pricing, node: Aggregate) -> Ways:
     below, own, r = pricing.cards.of(node.child), pricing.cards.of(node), pricing.rates
     redo = node.combine is Combine.KEPT or (below.deletes > 0 and node.combine is Combine.MERGEABLE)
-    groups = touched_groups(own.full, below.delta)
+    groups, wide = touched_groups(own.full, below.delta), _width(node)
+    merge = wide * r.merge
 
     def ways(demand: Demand) -> tuple[Way, ...]:
         seconds, asked = 0.0, Demand.NOTHING
         if below.touched and demand & (DELTA | NEW):
-            seconds += r.step + (r.aggregate + r.aggregate_value * len(node.aggs)) * below.delta
+            seconds += r.step + (wide * r.aggregate + r.aggregate_value * len(node.aggs)) * below.delta
             asked |= DELTA
             if redo:
                 seconds += r.step + r.probe * below.full
                 asked |= NEW
         if demand & DELTA:
-            looked_up = r.build * groups + r.probe * own.full + r.merge * groups
-            whole = r.merge * own.full
+            looked_up = r.build * groups + r.probe * own.full + merge * groups
+            whole = merge * own.full
             seconds += r.state_row * own.full + (looked_up if own.full > LOOKED_UP else whole)
         reads = bool(demand & OLD) + bool(demand & NEW)
-        seconds += (r.state_row + r.merge) * own.full * reads
+        seconds += (r.state_row + merge) * own.full * reads
         return (Way(seconds, (asked,)),)
 
     return ways

@@ -89,15 +89,15 @@ def _kept_index(pricing: Pricing, node: LookupJoin, plain: Group) -> Keeping | N
     if not rows.touched or not INDEXED[0] <= looked_up.full <= INDEXED[1] or size > INDEX_BYTES:
         return None
 
+    likely = min(looked_up.delta, 1.0)  # of a side that hardly ever changes, less than a row is expected
+
     def ways(demand: Demand) -> tuple[Way, ...]:
         others, seconds = demand & ~LOOKUP, 0.0
-        if demand & LOOKUP:
-            seconds += r.probe * rows.delta
-            if looked_up.touched:  # what came since is sent to every task, at the same time as other small inputs
-                since = min(SINCE * looked_up.full, PILED * looked_up.delta)
-                seconds += r.append + r.build * (since + looked_up.delta)
+        if demand & LOOKUP:  # what came since is sent to every task, at the same time as other small inputs
+            since = min(SINCE * looked_up.full, PILED * looked_up.delta)
+            seconds += r.probe * rows.delta + likely * r.append + r.build * (since + looked_up.delta)
         if looked_up.touched:
-            seconds += r.append + r.write * looked_up.delta
+            seconds += likely * r.append + r.write * looked_up.delta
             others |= DELTA
         return (Way(seconds, (pricing.asks(node.looked_up, others),)),)
 

@@ -1,0 +1,51 @@
+"""States that are there stay where another choice is hardly cheaper, and go where they help nothing."""
+
+from __future__ import annotations
+
+from slackwater.planning.memo import Demand, Group, Keeping, Way
+from slackwater.planning.state_choice import Root
+from slackwater.planning.strategies import plan_states
+
+
+def memo(one: float, two: float, third: float = 100.0, build: float = 0.0) -> Root:
+    """A node that is read in 100 seconds, or faster from one of several states, of which the first is there."""
+
+    def keeping(key: str, seconds: float, build: float) -> Keeping:
+        return Keeping(key, 10, build, lambda _: (Way(seconds, (Demand.NOTHING,)),))
+
+    leaf = Group("leaf", "leaf", (), lambda _: (Way(100.0),))
+    lower = Group("two", "two", (leaf,), lambda d: (Way(0.0, (d,)),), (keeping("two", two, build),))
+    upper = Group("one", "one", (lower,), lambda d: (Way(0.0, (d,)),), (keeping("one", one, 0.0),))
+    top = Group("useless", "useless", (upper,), lambda d: (Way(0.0, (d,)),), (Keeping(
+        "useless", 5, 0.0, lambda d: (Way(0.0, (d,)),)),))  # fmt: skip
+    return Root(top, ((Demand.DELTA, 0.0),))
+
+
+def kept(root: Root, there: set[str], budget: float = 1000.0) -> frozenset[str]:
+    return plan_states(root, "auto", budget, there=frozenset(there)).kept
+
+
+def test_a_choice_that_is_hardly_cheaper_is_not_made() -> None:
+    assert kept(memo(one=20.0, two=19.5), {"one"}) == {"one"}
+    assert kept(memo(one=20.0, two=19.5), set()) == {"two"}
+
+
+def test_one_that_is_clearly_cheaper_is() -> None:
+    assert kept(memo(one=20.0, two=15.0), {"one"}) == {"two"}
+
+
+def test_what_must_be_built_first_has_to_be_worth_it() -> None:
+    assert kept(memo(one=20.0, two=15.0, build=10.0), {"one"}) == {"one"}
+
+
+def test_a_state_that_helps_nothing_goes() -> None:
+    assert kept(memo(one=20.0, two=19.5), {"one", "useless"}) == {"one"}
+    assert kept(memo(one=20.0, two=19.5), {"useless"}) == {"two"}
+
+
+def test_states_stay_within_the_budget_only() -> None:
+    assert kept(memo(one=20.0, two=19.5), {"one"}, budget=9.0) == frozenset()
+
+
+def test_a_state_that_the_plan_does_not_know_is_no_reason_to_stay() -> None:
+    assert kept(memo(one=20.0, two=19.5), {"of another plan"}) == {"two"}
