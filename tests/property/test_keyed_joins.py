@@ -75,7 +75,7 @@ def dense_histories(draw: st.DrawFn, tables: str, steps: int) -> list[dict[str, 
     return out
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(
     kind=st.sampled_from(KINDS),
     condition=st.sampled_from(sorted(CONDITIONS)),

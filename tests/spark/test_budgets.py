@@ -6,11 +6,12 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 import slackwater as sw
 from slackwater.execution import compaction, refresh, states
-from slackwater.execution.states import storage_memory
+from slackwater.execution.states import StateSegment, storage_memory
 from tests.spark.settling import rows, settle
 
 JOINED = """SELECT c.region, count(*) AS n, sum(o.amount) AS total, max(o.amount) AS hi FROM orders o
@@ -150,6 +151,15 @@ def test_a_budget_above_the_memory_counts_as_the_memory(
         assert engine.budget == 100 * 10**12
 
 
+def _evict(spark: SparkSession, segment: StateSegment) -> None:
+    """Take the first block of a segment away; where Spark lets nobody at its storage, all of them."""
+    try:
+        block = spark._jvm.org.apache.spark.storage.RDDBlockId(segment.rdd_id, 0)
+        spark._jvm.org.apache.spark.SparkEnv.get().blockManager().removeBlock(block, True)
+    except Py4JError:  # from Spark 4.3 on
+        segment.rdd.unpersist(True)
+
+
 def test_a_state_that_spark_evicts_by_itself_is_made_again(tmp_path: Path, spark: SparkSession) -> None:
     """A single block goes, as when an executor is lost; the rest of the state is still there."""
     with sw.Engine(tmp_path / "wh", spark=spark, save_states=False) as engine:
@@ -158,8 +168,7 @@ def test_a_state_that_spark_evicts_by_itself_is_made_again(tmp_path: Path, spark
         assert len(view.states) == 2
         for turn in range(2):
             state = view.states[sorted(view.states)[turn]]
-            block = spark._jvm.org.apache.spark.storage.RDDBlockId(state.segments[0].rdd_id, 0)
-            spark._jvm.org.apache.spark.SparkEnv.get().blockManager().removeBlock(block, True)
+            _evict(spark, state.segments[0])
             orders.upsert([(100 + turn, 1, Decimal(turn), "open")])
             customers.upsert([(1, f"region {turn}")])
             report = settle(view, None)

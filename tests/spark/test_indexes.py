@@ -93,6 +93,7 @@ def test_deletes_and_updates_of_what_is_looked_up(sales: sw.Engine) -> None:
     assert "incremental" in seen
 
 
+@pytest.mark.slow
 def test_an_index_that_much_has_come_to_is_made_anew(sales: sw.Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compaction, "SINCE", 0.0)
     monkeypatch.setattr(compaction, "STATE_SEGMENTS", 3)
@@ -142,6 +143,7 @@ def test_views_share_an_index(sales: sw.Engine) -> None:
     assert one.verify()
 
 
+@pytest.mark.slow
 def test_a_new_start_makes_them_again(tmp_path: Path, spark: SparkSession) -> None:
     with sw.Engine(tmp_path / "wh", spark=spark) as engine:
         fill(engine)
@@ -179,7 +181,8 @@ def test_keys_of_several_columns_and_conditions_beside_them(tmp_path: Path, spar
         assert view.verify()
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2, 3])
 def test_random_changes(sales: sw.Engine, seed: int) -> None:
     view = sales.create_view("totals", QUERY)
     other = sales.create_view("late", QUERY.replace("count(*) AS n", "count(DISTINCT l.price) AS n"))
