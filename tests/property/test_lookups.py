@@ -209,3 +209,20 @@ def test_sides_without_a_key_are_not_looked_up() -> None:
     assert not any(isinstance(x, LookupJoin) for x in marked(half).walk())
     many = n.Join(s, n.Join(r, scan("t", "t"), equal("r0", "t0")), equal("s0", "t1"))
     assert [x.keyed for x in marked(many).walk() if isinstance(x, LookupJoin)] == ["left"]
+
+
+def test_conditions_that_an_index_cannot_answer() -> None:
+    """A term over the side that is looked up alone would be a filter below the table; NULLs are in no table."""
+
+    def index_of(condition: n.Expr) -> Indexed | None:
+        (found,) = [x for x in marked(n.Join(scan("r", "r"), scan("s", "s"), condition)).walk()
+                    if isinstance(x, LookupJoin)]  # fmt: skip
+        return found.index
+
+    key, null_safe = equal("r0", "s0"), call("<=>", col("r0", "int"), col("s0", "int"), dtype="boolean")
+    alone = call("<", col("s0", "int"), lit(3, dtype="int"), dtype="boolean")
+    beside = call("<", col("r1", "int"), col("s0", "int"), dtype="boolean")
+    assert index_of(key) is not None
+    assert index_of(call("and", key, beside, dtype="boolean")) is not None
+    assert index_of(call("and", key, alone, dtype="boolean")) is None
+    assert index_of(null_safe) is None
