@@ -29,9 +29,9 @@ from slackwater.cli_session import start_muted
 from slackwater.engine import Engine
 from slackwater.view import View
 
-WARM_UPS = 10
-"""So many deltas of a kind go by before those that are measured: Java compiles what runs often, and the planner learns
-which tables change."""
+WARM_UPS = {"1%": 5, "0.1%": 10}
+"""So many deltas of a kind go by before those that are measured: Java compiles what runs often. Before the small ones
+the planner also has to learn that only two tables go on changing."""
 PLAIN_WARM_UPS = 3
 """Of these, the plain query runs beside so many; it has run for the initial results already."""
 SPARK_PARTITIONS = "200"
@@ -73,8 +73,8 @@ class TpchBench:
         self.slices = Slices(engine.spark, data)
         self.results = {q: Measured(q) for q in queries}
         self.views: dict[int, View] = {}
-        rounds = WARM_UPS + repeats
-        self.held_back = round(rounds * (LARGE + SMALL) + SMALL, 6)
+        large, small = (warm + repeats for warm in WARM_UPS.values())
+        self.held_back = round(large * LARGE + small * SMALL + SMALL, 6)
         self._next = 1.0 - self.held_back
         self._plain = as_spark_comes(engine)
 
@@ -120,14 +120,14 @@ class TpchBench:
                     self.results[query].initial.append(initial)
 
     def _deltas(self, label: str, tables: tuple[str, ...], share: float) -> None:
-        for turn in range(WARM_UPS + self.repeats):
-            warm = turn < WARM_UPS
+        for turn in range(WARM_UPS[label] + self.repeats):
+            warm = turn < WARM_UPS[label]
             rows = insert_slice(self.engine, self.slices, tables, self._next, self._next + share)
             self._next += share
             self._say(f"delta of {label}: {rows:,} rows" + (", warming up" if warm else ""))
             for query, view in self.views.items():
                 refresh = view.refresh().total_seconds
-                if turn < WARM_UPS - PLAIN_WARM_UPS:
+                if turn < WARM_UPS[label] - PLAIN_WARM_UPS:
                     continue
                 recompute = self.recompute(query)
                 if not warm:
