@@ -77,6 +77,7 @@ def test_a_table_that_only_the_text_reads(engine: sw.Engine) -> None:
     assert view.verify()
 
 
+@pytest.mark.slow
 def test_flags_over_a_union(engine: sw.Engine) -> None:
     """Spark's optimizer failed where EXISTS stood in the list of a SELECT over a union, and the view was recomputed."""
     schema: Schema = {

@@ -72,6 +72,7 @@ def test_reopening_keeps_on_where_it_stood(tmp_path: Path, spark: SparkSession) 
         engine.drop_table("orders")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eager_compaction")
 def test_merging_segments_changes_nothing(tmp_path: Path, spark: SparkSession) -> None:
     with sw.Engine(tmp_path / "wh", spark=spark) as engine:

@@ -36,6 +36,7 @@ def change_everything(engine: sw.Engine, turn: int) -> None:
     engine.table("parts").upsert([(8, f"a part {turn}"), (1, f"part one {turn}")])
 
 
+@pytest.mark.slow
 def test_all_views_are_kept_and_followed(tmp_path: Path, spark: SparkSession) -> None:
     with sw.Engine(tmp_path / "wh", spark=spark) as engine:
         fill(engine)

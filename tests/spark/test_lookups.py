@@ -73,6 +73,7 @@ def test_what_comes_late_finds_what_waits_for_it(sales: sw.Engine) -> None:
     assert view.verify()
 
 
+@pytest.mark.slow
 def test_deletes_where_matches_come_from_start_anew(sales: sw.Engine) -> None:
     view = sales.create_view("totals", QUERY)
     sales.table("orders").delete_keys([(0,), (3,)])  # both are closed: the result does not change
@@ -117,6 +118,7 @@ def test_what_waits_is_saved_and_found_again(tmp_path: Path, spark: SparkSession
         assert view.verify()
 
 
+@pytest.mark.slow
 def test_what_has_piled_up_is_settled(sales: sw.Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compaction, "LOOSE", -(10**9))
     monkeypatch.setattr(compaction, "STATE_SEGMENTS", 6)

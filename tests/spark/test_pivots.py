@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import slackwater as sw
 from tests.spark.tides import check_rounds
 
@@ -17,5 +19,6 @@ QUERIES = {
 }
 
 
+@pytest.mark.slow
 def test_pivots_are_incremental(warehouse: sw.Engine) -> None:
     check_rounds(warehouse, QUERIES)

@@ -79,6 +79,7 @@ def test_the_same_change_again_is_not_planned_again(
         assert turn < 2 or (planned == 0 and kept >= 1), "the second time at the latest, states have their last shape"
 
 
+@pytest.mark.slow
 def test_a_delete_between_is_seen(warehouse: sw.Engine, counted: Counted) -> None:
     """Rows with weights have another text, and a table with deleted rows is read in another way from then on."""
     orders, lines, view = joined_view(warehouse)

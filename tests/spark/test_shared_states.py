@@ -46,6 +46,7 @@ def occupied(engine: sw.Engine, *views: sw.View) -> int:
     return sum(int(i.memSize()) + int(i.diskSize()) for i in infos)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eager_compaction")
 def test_equal_states_are_kept_once(shop: sw.Engine) -> None:
     total, most = shop.create_view("total", BY_ORDER), shop.create_view("most", MOST)

@@ -219,6 +219,7 @@ def test_reasons_and_predictions_are_on_record(shop: sw.Engine) -> None:
     assert "predicted" in str(view.history())
 
 
+@pytest.mark.slow
 def test_calibration_is_remembered_for_the_cluster(shop: sw.Engine) -> None:
     rates = shop.calibrate()
     assert rates.cluster

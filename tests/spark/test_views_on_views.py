@@ -62,6 +62,7 @@ def test_changes_flow_through_the_graph(graph: sw.Engine) -> None:
     assert sorted_rows(graph.view("totals")) == sorted(tuple(r) for r in expected)
 
 
+@pytest.mark.slow
 def test_a_view_may_lag_behind_the_one_that_it_reads(graph: sw.Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("STATE_SEGMENTS", "RESULT_SEGMENTS", "TABLE_SEGMENTS"):
         monkeypatch.setattr(compaction, name, 2)
