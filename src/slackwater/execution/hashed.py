@@ -72,8 +72,8 @@ class Place:
     Attributes:
         name: what the query calls the index.
         side: the part of the plan that would build the table.
-        leaf: the leaf of it that reads the rows, and its arguments.
-        arguments: those of the leaf.
+        leaf: the leaf of it that reads the rows.
+        arguments: what the leaf was made with.
         mode: how the table is to be built.
     """
 
@@ -109,7 +109,7 @@ def _search(spark: SparkSession, plan: JavaObject, named: Callable[[JavaObject],
         leaf = _bare_leaf(side)
         name = named(leaf) if leaf is not None else None
         if leaf is not None and name is not None:
-            found.append(Place(name, side, leaf, _arguments(spark, leaf), _mode(spark, plan, at, side, leaf)))
+            found.append(Place(name, side, leaf, arguments_of(spark, leaf), _mode(spark, plan, at, side, leaf)))
             _search(spark, children.apply(1 - at), named, found)
             return
     for i in range(children.size()):
@@ -132,7 +132,8 @@ def _bare_leaf(plan: JavaObject) -> JavaObject | None:
         plan = plan.child()
 
 
-def _arguments(spark: SparkSession, leaf: JavaObject) -> Any:
+def arguments_of(spark: SparkSession, leaf: JavaObject) -> Any:
+    """What a node of a plan was made with, for a copy that differs in some of it."""
     jvm: Any = spark._jvm
     gateway: Any = spark._sc._gateway
     arguments = gateway.new_array(jvm.java.lang.Object, leaf.productArity())

@@ -30,7 +30,7 @@ from weakref import WeakKeyDictionary
 from pyspark.sql import DataFrame, SparkSession
 
 from slackwater.execution.binding import name_frame
-from slackwater.execution.hashed import Hashed, Place, places
+from slackwater.execution.hashed import Hashed, Place, arguments_of, places
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -242,7 +242,6 @@ def _plan_of(
     """The plan of a query with its leaves told apart; None where that cannot be done."""
     if any(s.leaves is None for s in sources.values()):
         return None
-    jvm: Any = spark._jvm
     named = _java(spark).identity_map()
     for name, source in sources.items():
         for ordinal, leaf in enumerate(source.leaves or ()):
@@ -264,11 +263,7 @@ def _plan_of(
             return None
         if sources[json.loads(read)[0]].hashed is not None:
             continue  # the table takes its place
-        gateway: Any = spark._sc._gateway
-        arguments = gateway.new_array(jvm.java.lang.Object, node.productArity())
-        for i in range(len(arguments)):
-            arguments[i] = node.productElement(i)
-        leaves.append(_Leaf(node, arguments, position, *json.loads(read)))
+        leaves.append(_Leaf(node, arguments_of(spark, node), position, *json.loads(read)))
     return _Plan(execution.optimizedPlan(), execution.sparkPlan(), tuple(leaves), found,
                  {name: s.shape for name, s in sources.items()}, sum(s.size for s in sources.values()))  # fmt: skip
 
