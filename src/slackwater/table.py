@@ -6,12 +6,12 @@ import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from slackwater import intake
-from slackwater.algebra.aggregates import is_float
+from slackwater.algebra.aggregates import is_collated, is_float
 from slackwater.algebra.expressions import quote
 from slackwater.arrivals.forecast import check_number
 from slackwater.errors import TableError
@@ -98,12 +98,15 @@ class Table:
             return self._commit(plus, minus, "apply")
 
     def _net(self, weighted: DataFrame) -> DataFrame:
-        """Each row once with its net weight. Floats are grouped by their text: GROUP BY makes -0.0 of them 0.0."""
+        """Each row once with its net weight.
+
+        Floats are grouped by their text, because GROUP BY makes 0.0 of -0.0, and strings by their bytes.
+        """
         keys, shown = [], []
         for field in self.schema:
             column = F.col(quote(field.name))
             floating = is_float(field.dataType.simpleString())
-            keys.append(column.cast("string") if floating else column)
+            keys.append(column.cast("string") if floating else _by_bytes(column, field))
             shown.append(F.first(column).alias(field.name))
         names = [f"_k{i}" for i in range(len(keys))]
         grouped = weighted.select("*", *(k.alias(n) for k, n in zip(keys, names, strict=True))).groupBy(*names)
@@ -214,9 +217,11 @@ class Table:
     def _match_rows(self, wanted: DataFrame) -> str:
         """Find a stored row for each given one; write them with their positions as a minus segment."""
         columns = self._physical()
-        counted = wanted.groupBy(*columns).agg(F.count(F.lit(1)).alias("_want"))
+        counted = self._exact(wanted).groupBy(*columns).agg(F.count(F.lit(1)).alias("_want"))
         live, keyed = self._live().alias("l"), counted.toDF(*(f"k{i}" for i in range(len(columns))), "_want")
-        condition = [F.col(f"l.c{i}").eqNullSafe(F.col(f"k{i}")) for i in range(len(columns))]
+        condition = [
+            _by_bytes(F.col(f"l.c{i}"), field).eqNullSafe(F.col(f"k{i}")) for i, field in enumerate(self.schema)
+        ]
         order = Window.partitionBy(*(f"k{i}" for i in range(len(columns)))).orderBy(FILE, POSITION)
         found = live.join(F.broadcast(keyed), condition).withColumn("_nth", F.row_number().over(order))
         chosen = found.where("_nth <= _want").select(*columns, FILE, POSITION, BORN)
@@ -235,10 +240,20 @@ class Table:
         found = self._engine.spark.read.schema(StructType(schema.fields[:-1])).parquet(
             self._engine.files.readable(path)
         )
-        have = found.groupBy(*columns).agg(F.count(F.lit(1)).alias("_have")).toDF(*(f"h{c}" for c in columns), "_have")
+        have = (
+            self._exact(found)
+            .groupBy(*columns)
+            .agg(F.count(F.lit(1)).alias("_have"))
+            .toDF(*(f"h{c}" for c in columns), "_have")
+        )
         on = [F.col(c).eqNullSafe(F.col(f"h{c}")) for c in columns]
         short = counted.join(have, on, "left").where("coalesce(_have, 0) < _want").select(*columns).limit(1).collect()
         return str(tuple(short[0])) if short else ""
+
+    def _exact(self, rows: DataFrame) -> DataFrame:
+        """Rows that are equal only where they are the same."""
+        pairs = zip(self._physical(), self.schema, strict=True)
+        return rows.select(*(_by_bytes(F.col(name), field).alias(name) for name, field in pairs))
 
     def _match_keys(self, keys: DataFrame, *, required: bool) -> str:
         columns = self._physical()
@@ -345,6 +360,12 @@ class Table:
             if not segment.row_count:
                 engine.files.remove(segment.path)
         return version
+
+
+def _by_bytes(column: Column, field: StructField) -> Column:
+    """A string under a collation as the text that it is: "Ann" and "ann" are two rows."""
+    collated = isinstance(field.dataType, StringType) and is_collated(field.dataType.simpleString())
+    return F.collate(column, "UTF8_BINARY") if collated else column
 
 
 class _Changing:

@@ -16,9 +16,32 @@ pytestmark = pytest.mark.spark
 UTC = dt.timezone.utc
 KINDS: dict[str, tuple[str, list[Any], tuple[str, ...]]] = {
     "collation": ("STRING COLLATE UTF8_LCASE", ["Ann", "ann", "BOB", "bob", "Cyd"], (
-        "SELECT g, count(*) AS n FROM t GROUP BY g",
+        "SELECT x, count(*) AS n, max(id) AS m FROM t GROUP BY x",
         "SELECT l.id, r.id AS other FROM t l JOIN t r ON l.x = r.x AND l.id < r.id WHERE l.x = 'ANN' OR l.x > 'b'",
         "SELECT id FROM t WHERE g COLLATE UTF8_LCASE = 'A'",
+        "SELECT id FROM t WHERE g = 'A' COLLATE UTF8_LCASE OR x COLLATE UTF8_BINARY = 'ann'",
+        "SELECT g, min(x) AS lo, max(x) AS hi, count(DISTINCT x) AS n FROM t GROUP BY g",
+        "SELECT DISTINCT x, upper(x) AS y, x COLLATE UTF8_BINARY AS z, length(x) AS l FROM t",
+        "SELECT DISTINCT x FROM t",
+        "SELECT id, x, rank() OVER (PARTITION BY x ORDER BY id) AS r FROM t",
+        "SELECT x, count(*) AS n FROM t GROUP BY x ORDER BY x LIMIT 3",
+        "SELECT l.id, r.id AS other FROM t l LEFT JOIN t r ON l.x = r.x AND r.id = 7",
+        "SELECT x FROM t WHERE id < 9 INTERSECT SELECT x FROM t WHERE id > 9",
+        "SELECT id FROM t WHERE x NOT IN (SELECT x FROM t WHERE id = 6)",
+        "SELECT x, count(*) AS n FROM t GROUP BY x HAVING x = 'ANN' OR count(*) > 3",
+        """SELECT u.x, count(*) AS n FROM (SELECT x FROM t UNION ALL SELECT g COLLATE UTF8_LCASE FROM t) AS u
+        GROUP BY u.x""",
+        """SELECT id, CASE WHEN x LIKE 'b%' THEN 'B' WHEN startswith(x, 'A') THEN 'A' END AS k,
+        replace(x, 'N', '-') AS y FROM t""",
+        "SELECT id, x FROM t WHERE x IN ('ann', 'CYD') OR x BETWEEN 'BA' AND 'bz'",
+        "SELECT l.x, r.x AS y, count(*) AS n FROM t l JOIN t r ON l.x <=> r.x GROUP BY l.x, r.x",
+        "SELECT g, max_by(id, x) AS s FROM t GROUP BY g",
+        "SELECT x, array(x) AS a FROM t",
+    )),
+    "unicode collation": ("STRING COLLATE UNICODE_CI_AI", ["Zoe", "zoë", "ZOÉ", "Ånn", "ann", ""], (
+        "SELECT x, count(*) AS n, min(x) AS lo FROM t GROUP BY x",
+        "SELECT l.id, r.id AS other FROM t l JOIN t r ON l.x = r.x WHERE l.id < 4 AND r.x = 'ZOE'",
+        "SELECT x, max(id) AS m FROM t GROUP BY x ORDER BY x DESC, m LIMIT 2",
     )),
     "year to month": ("INTERVAL YEAR TO MONTH", ["1-2", "0-0", "-3-11", "9-0"], (
         """SELECT g, max(x) AS hi, sum(x * 2) AS s, min(x + INTERVAL '1' YEAR) AS y, min(DATE '2024-02-29' + x) AS d
@@ -74,10 +97,8 @@ KINDS: dict[str, tuple[str, list[Any], tuple[str, ...]]] = {
     )),
 }  # fmt: skip
 QUICK = ("pivot", "pivot over dates")
-RECOMPUTED = {
-    *KINDS["collation"][2][1:],
-}
-"""Strings with a collation have no delta."""
+RECOMPUTED = {query for query in KINDS["collation"][2] if "max_by" in query or "array(" in query}
+"""Which of the strings that a collation takes for equal comes last has no one answer; arrays of them no delta."""
 
 
 @pytest.mark.parametrize("kind", [k if k in QUICK else pytest.param(k, marks=pytest.mark.slow) for k in KINDS])
@@ -119,7 +140,24 @@ def test_each_kind(warehouse: sw.Engine, spark: SparkSession, kind: str) -> None
 def test_a_change_that_a_collation_does_not_see_is_a_change(warehouse: sw.Engine) -> None:
     table = warehouse.create_table(fresh("t"), "id INT, x STRING COLLATE UTF8_LCASE", key=["id"])
     table.insert([(1, "Ann"), (2, "bob")])
-    view = warehouse.create_view(fresh(), f"SELECT id, x FROM {table.name}")
+    view = warehouse.create_view(fresh(), f"SELECT id, x FROM {table.name}", strategy="incremental")
     table.upsert([(1, "ANN")])
-    assert view.refresh().mode == "recompute"
+    assert view.refresh().mode == "incremental"
     assert sorted(rows(view)) == [(1, "ANN"), (2, "bob")]
+
+
+def test_a_group_is_called_by_the_smallest_of_its_strings(warehouse: sw.Engine) -> None:
+    table = warehouse.create_table(fresh("t"), "id INT, x STRING COLLATE UTF8_LCASE", key=["id"])
+    table.insert([(1, "ann"), (2, "Ann"), (3, "bob")])
+    query = f"SELECT x, count(*) AS n FROM {table.name} GROUP BY x"
+    view = warehouse.create_view(fresh(), query, strategy="incremental")
+    assert sorted(rows(view)) == [("Ann", 2), ("bob", 1)]
+    table.apply([{"id": 2, "x": "Ann", "_weight": -1}, {"id": 2, "x": "aNN", "_weight": 1}])
+    assert view.refresh().mode == "incremental"
+    assert sorted(rows(view)) == [("aNN", 2), ("bob", 1)]
+    with pytest.raises(sw.SlackwaterError, match="ROW_ABSENT"):
+        table.delete([(3, "BOB")])
+    table.delete([(2, "aNN")])
+    view.refresh()
+    assert sorted(rows(view)) == [("ann", 1), ("bob", 1)]
+    assert view.verify()

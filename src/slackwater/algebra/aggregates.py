@@ -157,6 +157,11 @@ def is_float(dtype: str) -> bool:
     return dtype in _FLOATS
 
 
+def is_collated(dtype: str) -> bool:
+    """Whether values of the type are strings with a collation, or have some inside: equal ones may differ."""
+    return "string collate " in dtype
+
+
 def has_floats(dtype: str) -> bool:
     """Whether values of the type are or contain floating-point numbers."""
     return bool(re.search(r"\b(float|double)\b", dtype))

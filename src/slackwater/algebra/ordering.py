@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from slackwater.algebra.aggregates import is_float
+from slackwater.algebra.aggregates import is_collated, is_float
 from slackwater.algebra.expressions import Expr, col
 from slackwater.algebra.nodes import Rel, Schema, SortKey
 
@@ -31,7 +31,7 @@ def completed(keys: tuple[SortKey, ...], schema: Schema, same: tuple[Expr, ...] 
             ties.append(SortKey(column, False, True))
         if is_float(f.dtype):
             ties.append(SortKey(Expr("cast", (column,), f"CAST({column.text} AS STRING)", "string"), False, True))
-        elif "collate" in f.dtype:
+        elif is_collated(f.dtype):
             ties.append(SortKey(Expr("cast", (column,), f"CAST({column.text} AS BINARY)", "binary"), False, True))
     return keys + tuple(ties)
 

@@ -32,8 +32,8 @@ def split_distinct(node: n.Rel) -> n.Rel | None:
         return None
     argument = distinct[0].args[0]
     taken = set(node.names) | set(node.child.names)
-    inner_key = _free(f"{distinct[0].name}_value", taken)
-    partials = {a.name: _free(f"{a.name}_part", taken) for a in others}
+    inner_key = free_name(f"{distinct[0].name}_value", taken)
+    partials = {a.name: free_name(f"{a.name}_part", taken) for a in others}
     inner = n.Aggregate(
         node.child,
         (*node.groups, n.Item(inner_key, argument)),
@@ -72,7 +72,8 @@ def _same_type(agg: AggCall) -> Expr:
     return value
 
 
-def _free(wish: str, taken: set[str]) -> str:
+def free_name(wish: str, taken: set[str]) -> str:
+    """A name like the one wished for that is not taken; it is now."""
     name, count = wish, 1
     while name in taken:
         count += 1

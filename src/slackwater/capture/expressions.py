@@ -9,7 +9,9 @@ from decimal import Decimal
 
 from pyspark.errors import PySparkException
 
+from slackwater.algebra.aggregates import is_collated
 from slackwater.algebra.expressions import Expr, call, col, lit, quote, string_text
+from slackwater.capture.collations import by_bytes, with_collation
 from slackwater.capture.literals import TIME_ARITHMETIC, special_literal, time_arithmetic
 from slackwater.capture.trees import Tree, attribute_id, type_name
 from slackwater.capture.trees import Unsupported as Unsupported
@@ -27,6 +29,7 @@ _TRANSPARENT = (
     "KnownFloatingPointNormalized",
     "NormalizeNaNAndZero",
     "TaggingExpression",
+    "CollationKey",  # what Spark makes of both sides where strings are compared by a collation
 )
 _FUNCTIONS = {
     "StartsWith": "startswith", "EndsWith": "endswith", "Contains": "contains", "Coalesce": "coalesce",
@@ -120,6 +123,11 @@ class ExpressionReader:
             return self.scalar(tree)
         if name == "Alias" or name in _TRANSPARENT:
             return self.read(tree.children[0], replace)
+        if name == "Collate":
+            text = self.read(tree.children[0], replace)
+            return (
+                with_collation(text, type_name(tree.props["dataType"])) if "dataType" in tree.props else by_bytes(text)
+            )
         if name == "LambdaFunction":
             return self._lambda(tree, replace)
         if name == "NamedLambdaVariable":
@@ -259,6 +267,8 @@ def _literal(tree: Tree) -> Expr:
         return Expr("lit", (), f"CAST('{Decimal(text):f}' AS {dtype.upper()})", dtype, Decimal(text))
     if dtype in ("float", "double"):
         return Expr("lit", (), f"CAST('{float(text)!r}' AS {dtype.upper()})", dtype, float(text))
+    if is_collated(dtype) and "\ufffd" not in text:
+        return with_collation(lit(text), dtype)
     if dtype == "string" and "\ufffd" not in text:  # which may stand for bytes that are no text
         return Expr("lit", (), string_text(text), dtype, text)
     if dtype == "date" and re.fullmatch(r"[-+]?\d{4,}-\d\d-\d\d", text):

@@ -20,9 +20,6 @@ LEAF = re.compile(r"sw_(\d+)_(\d+)")
 """The name of a leaf's column: the table's number and the column's position."""
 
 
-COLLATED = "strings that are equal without being the same have no delta yet"
-"""Why a collation is recomputed; besides, Spark's JSON does not tell types apart by it."""
-
 PYTHON = ("BatchEvalPython", "ArrowEvalPython")
 """Operators that call user-defined functions: Spark's optimizer takes these out of all other expressions."""
 
@@ -74,8 +71,6 @@ class PlanReader:
             if ident not in self.needed:
                 continue
             column = table.columns[position]
-            if "collate " in column.dtype:
-                raise Unsupported("EXPRESSION_UNSUPPORTED", "collation", f"{column.name}: {COLLATED}")
             fields.append(n.Field(self.names.name(ident, column.name), column.dtype))
             positions.append(position)
             ids.append(ident)

@@ -14,6 +14,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from slackwater.algebra import nodes as n
+from slackwater.algebra.aggregates import is_collated
+from slackwater.capture.collations import check_collations, settle_collations
 from slackwater.capture.distinct import split_distinct
 from slackwater.capture.equal_parts import with_equal_parts_once
 from slackwater.capture.expands import nested_plans, settle_expands
@@ -23,7 +25,7 @@ from slackwater.capture.lenient import note_lenient_aggregates
 from slackwater.capture.noise import quiet
 from slackwater.capture.order_dependent import refuse_order_dependent
 from slackwater.capture.pivots import add_pivot_values
-from slackwater.capture.plans import COLLATED, LEAF, PYTHON, PlanReader, TableShape
+from slackwater.capture.plans import LEAF, PYTHON, PlanReader, TableShape
 from slackwater.capture.prune_empty import prune_empty
 from slackwater.capture.ties import settle_ties
 from slackwater.capture.trees import Tree, attribute_id, class_names, parse
@@ -134,10 +136,8 @@ def capture(
             if ".Expand" in text:
                 _add_projections(optimized, plan)
             written = str(execution.analyzed().toString())
-            if _COLLATED.search(written):
-                raise Unsupported("EXPRESSION_UNSUPPORTED", "collation", COLLATED)
             note_lenient_aggregates(optimized, plan, written)
-            note_unsaid(optimized, plan, written)
+            note_unsaid(optimized, plan, written, collated=_may_collate(text, written, tables))
             add_generated(optimized, plan, spark)
             add_pivot_values(optimized, plan, spark)
         if ".Expand" in text:
@@ -152,6 +152,12 @@ def capture(
         illegal = Unsupported("OPERATOR_UNSUPPORTED", "plan", f"the algebra cannot hold it: {error}")
         opaque = _opaque(sql, frame, analyzed, tables, error if isinstance(error, Unsupported) else illegal)
         return Captured(opaque, tuple(frame.columns), _root_order(analyzed, frame.columns), sql, functions)
+
+
+def _may_collate(plan: str, written: str, tables: Mapping[int, TableShape]) -> bool:
+    """Whether some string of a query may have a collation: by its text, or by the columns of a table that it reads."""
+    read = {int(found[1]) for found in LEAF.finditer(plan)} & set(tables)
+    return bool(_COLLATED.search(written)) or any(is_collated(c.dtype) for t in read for c in tables[t].columns)
 
 
 def _analyzed(query: str | DataFrame, spark: SparkSession) -> DataFrame:
@@ -280,7 +286,8 @@ def _read(optimized: list[dict[str, Any]], frame: DataFrame, spark: SparkSession
     (rel,) = typed([rel])
     if _reads_a_table(pruned := prune_empty(rel)):
         rel = pruned
-    rel = rel.transform_up(split_distinct).transform_up(settle_ties)
+    check_collations(rel)
+    rel = rel.transform_up(split_distinct).transform_up(settle_collations).transform_up(settle_ties)
     if isinstance(rel, n.TopK):
         order = rel.keys
     names = rel.names

@@ -83,8 +83,14 @@ def class_names(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
         waiting.extend(item for item in reversed(found) if isinstance(item, list | dict))
 
 
+WRITTEN = "ddl"
+"""Where the name of a type is noted that Spark's JSON does not tell."""
+
+
 def type_name(json_type: Any) -> str:
     """The DDL name of a type in Spark's JSON form."""
+    if isinstance(json_type, dict) and WRITTEN in json_type:
+        return str(json_type[WRITTEN])
     return str(_parse_datatype_json_value(json_type).simpleString())
 
 

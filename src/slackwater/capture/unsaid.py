@@ -2,7 +2,8 @@
 
 * `try_cast(x AS INT)` looks like `CAST(x AS INT)`, `try_add(x, y)` like `x + y`: noted as `lenient`;
 * `x LIKE y ESCAPE '!'` looks like `x LIKE y`: its character is noted as `escape`;
-* a constant that is binary, an array, a map or a struct has no value that can be read: its SQL is noted as `sql`.
+* a constant that is binary, an array, a map or a struct has no value that can be read: its SQL is noted as `sql`;
+* a string with a collation looks like any other: the name of its type is noted.
 
 To look at an expression is to call the JVM, so nothing is done for a query without any of these.
 """
@@ -10,17 +11,20 @@ To look at an expression is to call the JVM, so nothing is done for a query with
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType, _parse_datatype_json_value
 
+from slackwater.algebra.aggregates import is_collated
 from slackwater.capture.hidden import java_nodes, java_seq
-from slackwater.capture.trees import Unsupported, class_names
+from slackwater.capture.trees import WRITTEN, Unsupported, class_names
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
+
+    _Noting = Callable[[dict[str, Any], JavaObject], None]
 
 LENIENT = {"Cast": "try_cast", "Add": "try_add", "Subtract": "try_subtract", "Multiply": "try_multiply",
            "Divide": "try_divide", "Remainder": "try_mod", "ElementAt": "try_element_at"}  # fmt: skip
@@ -33,29 +37,38 @@ _ESCAPES = re.compile(r" ESCAPE '|\bilike\(", re.IGNORECASE)
 _GARBLED = re.compile(r"@[0-9a-f]+\b|\ufffd")
 """What the text of a constant has in it where Java printed an object's address, or bytes that are no text."""
 
+_BYTES = re.compile(r"string collate UTF8_BINARY\b")
+"""What Spark calls a string that is compared by its bytes, where the query says so."""
+
 _NAME = re.compile(r"[A-Za-z]\w*")
 _SPELLED = re.compile(r"boolean|(tiny|small|big)?int|float|double|string|date|binary|decimal\(\d+,\d+\)")
 """Types whose constants Spark prints as SQL that means the same under any settings."""
 
 
-def note_unsaid(optimized: list[dict[str, Any]], plan: JavaObject, analyzed: str) -> None:
-    """Note what is missing; refuses what cannot be noted."""
+def note_unsaid(optimized: list[dict[str, Any]], plan: JavaObject, analyzed: str, *, collated: bool = False) -> None:
+    """Note what is missing; refuses what cannot be noted. `collated` where some strings may have a collation."""
     called = {name.lower() for name in _CALLED.findall(analyzed)}
     if others := sorted(called - set(LENIENT.values())):
         raise Unsupported("EXPRESSION_UNSUPPORTED", others[0], "lenient functions of this kind are not incremental yet")
     constants = any(name == "Literal" and _is_composed(item) for name, item in class_names(optimized))
     if called or constants or _ESCAPES.search(analyzed):
-        _note_plan(optimized, plan)
+        _note_plan(optimized, plan, _note)
+    if collated:
+        _note_plan(optimized, plan, _note_collation)
 
 
-def _note_plan(items: list[dict[str, Any]], plan: JavaObject) -> None:
+def _note_plan(items: list[dict[str, Any]], plan: JavaObject, note: _Noting) -> None:
     for item, node in zip(items, java_nodes(plan), strict=True):
         said = [part for parts in _expressions(list(item.values())) for part in parts]
         meant = [one for expr in java_seq(node.expressions()) for one in _prefix(expr)]
         if len(said) != len(meant):
             raise _unknown(item)
         for part, one in zip(said, meant, strict=True):
-            _note(part, one)
+            if isinstance(part.get("plan"), list):
+                _check_class(part, one)
+                _note_plan(part["plan"], one.plan(), note)
+            else:
+                note(part, one)
 
 
 def _unknown(part: dict[str, Any]) -> Unsupported:
@@ -81,9 +94,8 @@ def _prefix(expr: JavaObject) -> Iterator[JavaObject]:
 
 def _note(part: dict[str, Any], expr: JavaObject) -> None:
     name = str(part["class"]).rsplit(".", 1)[-1]
-    noted = name in LENIENT or name in ("Like", "Literal") or isinstance(part.get("plan"), list)
-    if noted and str(expr.getClass().getName()) != str(part["class"]):
-        raise _unknown(part)
+    if name in LENIENT or name in ("Like", "Literal"):
+        _check_class(part, expr)
     if name == "ElementAt":
         part["lenient"] = not expr.failOnError()
     elif name in LENIENT:
@@ -97,8 +109,20 @@ def _note(part: dict[str, Any], expr: JavaObject) -> None:
             return
         if not _GARBLED.search(text):
             part["sql"] = text
-    elif isinstance(part.get("plan"), list):
-        _note_plan(part["plan"], expr.plan())
+
+
+def _note_collation(part: dict[str, Any], expr: JavaObject) -> None:
+    if "dataType" not in part and not str(part["class"]).endswith(".Collate"):
+        return
+    _check_class(part, expr)
+    name = _BYTES.sub("string", str(expr.dataType().simpleString()))
+    if is_collated(name):
+        part["dataType"] = {WRITTEN: name}
+
+
+def _check_class(part: dict[str, Any], expr: JavaObject) -> None:
+    if str(expr.getClass().getName()) != str(part["class"]):
+        raise _unknown(part)
 
 
 def _is_composed(literal: dict[str, Any]) -> bool:
