@@ -125,15 +125,21 @@ def _by_keys(node: KeyedJoin, sides: Sides, env: Environment, key: str) -> Touch
     columns = [col(name) for name in names]
     keys = union(*arrived)
     right_keys = arrived[-1] if not node.keeps_right else keys
+    left = _not_null(sides.left, node, [p.left for p in pairs]) if sides.left is not None else None
+    right = _not_null(sides.right, node, [p.right for p in pairs]) if sides.right is not None else None
     old_left = new_right = None
     if sides.right is not None or node.keeps_right:
         cut = SemiJoin(sides.old_left, right_keys, _zip([p.left for p in pairs], columns), small=sides.small)
         old_left = env.add_step(f"left_{key}", cut, Purpose.SHARE)
+    by_right = _zip([p.right for p in pairs], columns)
+    if right is not None and old_left is not None and not node.keeps_right:
+        # Only left rows are asked whether they match: keys that none of them has are of no use.
+        met = Project(Support(old_left), tuple(Item(name, p.left) for name, p in zip(names, pairs, strict=True)))
+        keys = union(*arrived[:-1], met)
+        right = SemiJoin(right, keys, by_right, small=sides.small)
     if sides.left is not None or node.keeps_left:
-        cut = SemiJoin(sides.new_right, keys, _zip([p.right for p in pairs], columns), small=sides.small)
-        new_right = env.add_step(f"right_{key}", cut, Purpose.SHARE)
-    left = _not_null(sides.left, node, [p.left for p in pairs]) if sides.left is not None else None
-    right = _not_null(sides.right, node, [p.right for p in pairs]) if sides.right is not None else None
+        new_right = env.add_step(f"right_{key}", SemiJoin(sides.new_right, keys, by_right, small=sides.small),
+                                 Purpose.SHARE)  # fmt: skip
     return Touched(left, right, old_left, new_right)
 
 

@@ -9,9 +9,12 @@ from slackwater.algebra.lookups import LookupJoin
 from slackwater.algebra.multi_join import MultiJoin
 from slackwater.algebra.nodes import Join, Rel
 from slackwater.errors import ViewError
+from slackwater.planning.blind_aggregates import outer_joins_unseen
 from slackwater.planning.higher_order import MOST_VIEWS, TooManyViews, higher_order
 from slackwater.planning.join_order import LeafRows, UniqueKeys
 from slackwater.planning.lookups import with_lookups
+from slackwater.planning.match_lookups import matches_by_key
+from slackwater.planning.narrowed_groups import narrow_groups
 
 if TYPE_CHECKING:
     from slackwater.view import View
@@ -25,6 +28,16 @@ def shaped(plan: Rel, strategy: str, changing: Collection[str], unique: UniqueKe
     if strategy in WITH_LOOKUPS:
         return with_lookups(plan, unique, base_rows)
     return with_views(plan, changing) if strategy == "higher_order" else plan
+
+
+def rewritten(plan: Rel, strategy: str, unique: UniqueKeys) -> Rel:
+    """The plan with less to ask for at a refresh, where the strategy is free to choose it."""
+    return outer_joins_unseen(matches_by_key(plan, unique)) if strategy in WITH_LOOKUPS else plan
+
+
+def narrowed(plan: Rel, strategy: str, leaf_rows: LeafRows, base_rows: LeafRows, unique: UniqueKeys) -> Rel:
+    """The plan with fewer groups, where the strategy is free to choose it."""
+    return narrow_groups(plan, leaf_rows, base_rows, unique) if strategy in WITH_LOOKUPS else plan
 
 
 def with_views(plan: Rel, changing: Collection[str]) -> Rel:

@@ -15,7 +15,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from slackwater.algebra.lookups import Indexed, Waiting
-from slackwater.algebra.nodes import Aggregate, Opaque, Rel, Scan
+from slackwater.algebra.nodes import Aggregate, Opaque, Project, Rel, Scan
 from slackwater.algebra.printer import describe, node_key
 from slackwater.algebra.serialize import stored_plan
 from slackwater.arrivals.outlook import Outlook, look_ahead
@@ -27,7 +27,7 @@ from slackwater.execution.failures import first_line
 from slackwater.execution.fitting import fit, sizes_of
 from slackwater.execution.leaves import TableLeaf, leaves
 from slackwater.execution.modes import choose_mode
-from slackwater.execution.plan_shape import shaped
+from slackwater.execution.plan_shape import narrowed, rewritten, shaped
 from slackwater.execution.prepared import files_source
 from slackwater.execution.program import INCREMENTAL, INITIAL, RECOMPUTE, Program, compile_program, nothing
 from slackwater.execution.reports import Refresh
@@ -259,26 +259,31 @@ class Refresher:
         view = self.view
         if not any(node.rereads for node in view.logical_plan.walk()):
             return
-        self._sample()
+        plan = rewritten(view.logical_plan, view.strategy, self._unique)
+        self._sample(plan)
 
         def rows(node: Rel) -> float:
-            return float(self._base_rows(node)) * view.shares.get(node_key(node), 1.0)
+            below = node
+            while node_key(below) not in view.shares and isinstance(below, Project):
+                below = below.child
+            return float(self._base_rows(node)) * view.shares.get(node_key(below), 1.0)
 
         def base_rows(node: Rel) -> float:
             return float(self._base_rows(node))
 
         changing = {name for name, table in self.tables.items() if not table.complete}
-        ordered = order_joins(view.logical_plan, rows, base_rows, self._unique)
+        plan = narrowed(plan, view.strategy, rows, base_rows, self._unique)
+        ordered = order_joins(plan, rows, base_rows, self._unique)
         view.plan = shaped(ordered, view.strategy, changing, self._unique, base_rows)
 
-    def _sample(self) -> None:
+    def _sample(self, plan: Rel) -> None:
         """See what the filters keep, unless the tables are about as large as when they were last looked at."""
         view, now = self.view, {t: s.rows for t, s in self.tables.items()}
         last = view.counted.sampled
         if last.keys() == now.keys() and all(1 / GROWN <= (now[t] + 1) / (n + 1) <= GROWN for t, n in last.items()):
             return
         spark = self.engine.sessions.get("delta", view.settings)
-        leaves = filtered_scans(view.logical_plan)
+        leaves = filtered_scans(plan)
         view.shares = {**view.shares, **kept_shares(leaves, spark, self._frame, now)}
         view.counted.sampled = now
 

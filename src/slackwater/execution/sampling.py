@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from slackwater.algebra.nodes import Filter, Project, Rel, Scan
 from slackwater.algebra.printer import node_key
 from slackwater.execution.render import render, table_view
+from slackwater.planning.join_order import filters
 
 SAMPLE = 20_000
 """Rows looked at for each filter."""
@@ -26,7 +27,7 @@ def kept_shares(
     asked: list[tuple[str, str]] = []
     for at, leaf in enumerate(leaves):
         scan = _scan_below(leaf)
-        if scan is None or not rows.get(scan.table) or not _has_filter(leaf):
+        if scan is None or not rows.get(scan.table) or not filters(leaf):
             continue
         sample = f"sample {at} of {scan.table}"
         frame(scan.table, "new", spark).limit(SAMPLE).createOrReplaceTempView(
@@ -51,12 +52,6 @@ def _scan_below(node: Rel) -> Scan | None:
     while isinstance(node, Project | Filter):
         node = node.child
     return node if isinstance(node, Scan) else None
-
-
-def _has_filter(node: Rel) -> bool:
-    return any(
-        isinstance(x, Filter) and any(c.op != "is_not_null" for c in x.predicate.conjuncts()) for x in node.walk()
-    )
 
 
 def filtered_scans(plan: Rel) -> list[Rel]:

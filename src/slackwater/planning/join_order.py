@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import is_
 
 from slackwater.algebra.expressions import Expr, col, conjunction
 from slackwater.algebra.nodes import Filter, Item, Join, Project, Rel, Scan, pass_through
@@ -46,7 +47,7 @@ def order_joins(plan: Rel, leaf_rows: LeafRows, base_rows: LeafRows, unique: Uni
             parts = []
             for rel in inputs:
                 rel = order_joins(rel, leaf_rows, base_rows, unique)
-                parts.append(Part(rel, max(leaf_rows(rel), 1.0), max(base_rows(rel), 1.0), _keys(rel, unique)))
+                parts.append(Part(rel, max(leaf_rows(rel), 1.0), max(base_rows(rel), 1.0), keys_of(rel, unique)))
             joined = _greedy(parts, conditions, frozenset(plan.names) | read_by(plan))
             return _restore(plan, joined)
     children = tuple(order_joins(child, leaf_rows, base_rows, unique) for child in plan.children)
@@ -81,6 +82,22 @@ def flatten(plan: Rel) -> tuple[list[Rel], list[Expr]]:
     return [plan], []
 
 
+def with_input(plan: Rel, old: Rel, new: Rel) -> Rel:
+    """A group of joins with one of its inputs replaced."""
+    if plan is old:
+        return new
+    if not isinstance(plan, Join | Project):
+        return plan
+    children = tuple(with_input(child, old, new) for child in plan.children)
+    return plan if all(map(is_, children, plan.children)) else plan.with_children(children)
+
+
+def filters(rel: Rel) -> bool:
+    """Whether a filtered, projected scan leaves rows out."""
+    return any(isinstance(x, Filter) and any(c.op != "is_not_null" for c in x.predicate.conjuncts())
+               for x in rel.walk())  # fmt: skip
+
+
 def _is_join(plan: Rel) -> bool:
     if isinstance(plan, Join):
         return True
@@ -89,7 +106,7 @@ def _is_join(plan: Rel) -> bool:
     )
 
 
-def _keys(rel: Rel, unique: UniqueKeys) -> tuple[frozenset[str], ...]:
+def keys_of(rel: Rel, unique: UniqueKeys) -> tuple[frozenset[str], ...]:
     """Columns that identify a row of a filtered, projected scan."""
     node = rel
     while isinstance(node, Project | Filter):
@@ -213,4 +230,4 @@ def keys_joined(a: Part, b: Part, condition: Expr | None) -> tuple[bool, bool]:
 
 def leaf_part(rel: Rel, rows: float, base_rows: float, unique: UniqueKeys) -> Part:
     """What is known of a join's input."""
-    return Part(rel, max(rows, 1.0), max(base_rows, 1.0), _keys(rel, unique))
+    return Part(rel, max(rows, 1.0), max(base_rows, 1.0), keys_of(rel, unique))

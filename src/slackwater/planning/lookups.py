@@ -18,20 +18,27 @@ from slackwater.planning.join_order import LeafRows, UniqueKeys
 _EXACT = ("bigint", "int", "smallint", "tinyint", "string", "date", "timestamp", "timestamp_ntz", "boolean", "binary")
 
 
+def is_exact(dtype: str) -> bool:
+    """Whether two values of a type are equal in a join only if a table takes them for one."""
+    return dtype in _EXACT or dtype.startswith("decimal")
+
+
 def with_lookups(plan: Rel, unique: UniqueKeys, base_rows: LeafRows) -> Rel:
     """Mark every join that can be one; where both sides have a key, the larger side is the one that waits."""
 
     def rule(node: Rel) -> Rel | None:
         if type(node) is not Join or node.condition is None:
             return None
-        found = [x for x in (_lookup(node, keyed, unique) for keyed in (RIGHT, LEFT)) if x is not None]
+        found = [x for x in (lookup_of(node, keyed, unique) for keyed in (RIGHT, LEFT)) if x is not None]
         return max(found, key=lambda x: base_rows(x.rows), default=None)
 
     return plan.transform_up(rule)
 
 
-def _lookup(node: Join, keyed: str, unique: UniqueKeys) -> LookupJoin | None:
-    assert node.condition is not None  # noqa: S101 - asked before
+def lookup_of(node: Join, keyed: str, unique: UniqueKeys) -> LookupJoin | None:
+    """The join as one that looks up the key of this side; None where it is not that of a table."""
+    if node.condition is None:
+        return None
     rows, looked_up = (node.left, node.right) if keyed == RIGHT else (node.right, node.left)
     by_position: dict[int, KeyPair] = {}
     table = ""
@@ -39,8 +46,7 @@ def _lookup(node: Join, keyed: str, unique: UniqueKeys) -> LookupJoin | None:
         if term.op not in ("=", "<=>") or len(term.args) != 2:
             continue
         for asks, key in (term.args, term.args[::-1]):
-            exact = key.dtype in _EXACT or key.dtype.startswith("decimal")
-            if key.column is None or not exact or not asks.inputs or not asks.inputs <= set(rows.names):
+            if key.column is None or not is_exact(key.dtype) or not asks.inputs or not asks.inputs <= set(rows.names):
                 continue
             path = key_path(looked_up, (key.column,)) if key.column in looked_up.names else None
             if path is not None:

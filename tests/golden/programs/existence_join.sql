@@ -13,7 +13,7 @@ LEFT SEMI JOIN (SELECT `_m0` AS _k0 FROM (SELECT `c` AS `_m0` FROM (SELECT `c`, 
 SELECT /*+ BROADCAST(k) */ * FROM (SELECT c0 AS `c`, c1 AS `d` FROM `r@new`) AS c
 LEFT SEMI JOIN (SELECT `_m0` AS _k0 FROM (SELECT `_m0` FROM (SELECT `a` AS `_m0` FROM (SELECT `a`, `b` FROM (SELECT `a`, `b`, _w FROM `change_72fde907fdc6`)))
   UNION ALL
-  SELECT `_m0` FROM (SELECT `c` AS `_m0` FROM (SELECT `c`, `d` FROM (SELECT `c`, `d` FROM `change_f10ab1344ddb`))))) AS k
+  SELECT `_m0` FROM (SELECT `a` AS `_m0` FROM (SELECT `a`, `b` FROM (SELECT `a`, `b` FROM `left_9277fa72c9a5`))))) AS k
   ON `c` <=> _k0;
 
 -- shared delta: status_9277fa72c9a5
@@ -21,7 +21,11 @@ SELECT `a`, `b`, `_was`, EXISTS (SELECT /*+ BROADCAST(r) */ 1 FROM (SELECT `c` F
   WHERE (`a` <=> `c`)) AS `_is`
 FROM (SELECT `a`, `b`, EXISTS (SELECT /*+ BROADCAST(r) */ 1 FROM (SELECT `c` FROM (SELECT `c`, SUM(_w) AS _s FROM (SELECT `c`, 1 AS _w FROM (SELECT `c` FROM (SELECT `c`, `d` FROM `right_9277fa72c9a5`))
         UNION ALL
-        SELECT `c`, _w FROM (SELECT `c`, -1 AS _w FROM (SELECT `c` FROM (SELECT `c`, `d` FROM `change_f10ab1344ddb`)))) GROUP BY `c` HAVING SUM(_w) <> 0) AS g LATERAL VIEW EXPLODE(SEQUENCE(1L, ABS(_s))) x AS _i WHERE IF(_s > 0, _i, raise_error('SLACKWATER_NEGATIVE_ROW')) > 0) AS r
+        SELECT `c`, _w FROM (SELECT `c`, -1 AS _w FROM (SELECT `c` FROM (SELECT /*+ BROADCAST(k) */ * FROM (SELECT `c`, `d` FROM `change_f10ab1344ddb`) AS c
+              LEFT SEMI JOIN (SELECT `_m0` AS _k0 FROM (SELECT `_m0` FROM (SELECT `a` AS `_m0` FROM (SELECT `a`, `b` FROM (SELECT `a`, `b`, _w FROM `change_72fde907fdc6`)))
+                UNION ALL
+                SELECT `_m0` FROM (SELECT `a` AS `_m0` FROM (SELECT `a`, `b` FROM (SELECT `a`, `b` FROM `left_9277fa72c9a5`))))) AS k
+                ON `c` <=> _k0)))) GROUP BY `c` HAVING SUM(_w) <> 0) AS g LATERAL VIEW EXPLODE(SEQUENCE(1L, ABS(_s))) x AS _i WHERE IF(_s > 0, _i, raise_error('SLACKWATER_NEGATIVE_ROW')) > 0) AS r
     WHERE (`a` <=> `c`)) AS `_was`
   FROM (SELECT `a`, `b` FROM `left_9277fa72c9a5`) AS l) AS l;
 
