@@ -50,6 +50,7 @@ from slackwater.table import change_feed
 
 if TYPE_CHECKING:
     from slackwater.engine import Engine
+    from slackwater.execution.state_planning import Situation
     from slackwater.replacing import Replacement
     from slackwater.storage.transaction import Transaction
 
@@ -75,7 +76,7 @@ class View:
         self.counted = Counted.from_json(options)
         self.corrections: dict[str, float] = options.get("corrections", {})
         self.functions: dict[str, dict[str, str]] = options.get("functions", {})
-        self._planned: tuple[Any, StatePlan] | None = None
+        self._planned: tuple[Situation, StatePlan] | None = None
         self.plan: Rel = from_json(json.loads(record.plan_json))
         self.logical_plan: Rel = from_json(options["logical"]) if "logical" in options else self.plan
         self.only: Callable[[Rel], frozenset[str]] | None = None
@@ -340,9 +341,9 @@ class View:
                 "bytes": {**self._known_bytes, **sizes}, "logical": stored_plan(self.logical_plan),
                 "corrections": self.corrections, "functions": self.functions, **self.counted.to_json()}  # fmt: skip
 
-    def planned_states(self, situation: Any, plan: Callable[[], StatePlan]) -> StatePlan:
+    def planned_states(self, situation: Situation, plan: Callable[[], StatePlan]) -> StatePlan:
         """The choice of states in a situation; planned once while the situation lasts."""
-        if self._planned is None or self._planned[0] != situation:
+        if self._planned is None or not self._planned[0].like(situation):
             self._planned = (situation, plan())
         return self._planned[1]
 

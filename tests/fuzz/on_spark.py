@@ -158,7 +158,8 @@ def play(engine: sw.Engine, story: Story, wanted: list[Wanted]) -> tuple[Tally, 
 def fill(engine: sw.Engine, story: Story) -> None:
     """Make the tables with their first rows."""
     for name, columns in story.schema.items():
-        table = engine.create_table(name, ", ".join(f"{c} {t}" for c, t in columns.items()))
+        key = [story.keys[name]] if name in story.keys else ()
+        table = engine.create_table(name, ", ".join(f"{c} {t}" for c, t in columns.items()), key=key)
         if story.start[name]:
             table.insert(story.start[name])
 

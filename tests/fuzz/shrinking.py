@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import duckdb
@@ -32,6 +32,7 @@ class ViewCase:
         kinds: how each column is compared.
         strategy: how the view keeps states.
         late: it is refreshed after the last round only.
+        keys: the key of each table that has one.
     """
 
     schema: Schema
@@ -42,6 +43,7 @@ class ViewCase:
     kinds: list[str]
     strategy: str = "auto"
     late: bool = False
+    keys: dict[str, str] = field(default_factory=dict)
 
 
 def as_case(story: Story, failure: Failure) -> ViewCase:
@@ -52,12 +54,12 @@ def as_case(story: Story, failure: Failure) -> ViewCase:
     rounds = [{name: both for name, both in changes.items() if name in used} for changes in story.rounds]
     return ViewCase(used, {name: story.start[name] for name in used}, rounds[: failure.round], query.sql(sql.SPARK),
                     "" if sql.ONLY_SPARK in duck else duck, query.kinds, failure.wanted.strategy,
-                    failure.wanted.late)  # fmt: skip
+                    failure.wanted.late, {name: key for name, key in story.keys.items() if name in used})  # fmt: skip
 
 
 def check_view(engine: sw.Engine, case: ViewCase) -> None:
     """A view against every oracle after every round; raises AssertionError with the oracle's name."""
-    story = Story(case.schema, case.start, case.rounds)
+    story = Story(case.schema, case.start, case.rounds, case.keys)
     found = problem(engine, story, case)
     assert found is None, f"{found[0]}: {found[1]}"
 
@@ -113,7 +115,7 @@ def shrink(spark: SparkSession, story: Story, failure: Failure, seed: int, secon
             return False
         with warehouse(spark, seed) as engine:
             case = as_case(candidate.story, candidate.failure)
-            found = problem(engine, Story(case.schema, case.start, case.rounds), case)
+            found = problem(engine, Story(case.schema, case.start, case.rounds, case.keys), case)
         same = found is not None and (found[0] == failure.oracle or failure.oracle not in _FOUND_AGAIN)
         if same and found is not None:
             told = f"{found[0]}: {found[1]}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -22,6 +22,9 @@ VALUES: dict[str, list[Any]] = {
 INT, TEXT, MONEY, REAL, DAY, FLAG, LONG, LIST = VALUES
 PROFILES = ("mixed", "null-heavy", "duplicate-heavy", "skewed")
 
+KEYED, KEYS = 0.5, 8
+"""The share of the tables that have a key, and how many keys there are for most of their rows."""
+
 Row = tuple[Any, ...]
 Schema = dict[str, dict[str, str]]
 Round = dict[str, tuple[list[Row], list[Row]]]
@@ -30,11 +33,12 @@ Round = dict[str, tuple[list[Row], list[Row]]]
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """The tables, what they hold at first, and what happens to them."""
+    """The tables, what they hold at first, and what happens to them; some have a key."""
 
     schema: Schema
     start: dict[str, list[Row]]
     rounds: list[Round]
+    keys: dict[str, str] = field(default_factory=dict)
 
     def rows(self, rounds: int) -> dict[str, list[Row]]:
         """What the tables hold after some rounds."""
@@ -62,7 +66,11 @@ def draw_schema(chance: random.Random) -> Schema:
 def draw_story(chance: random.Random, rounds: int) -> Story:
     """Tables and their changes; the last round takes all the others back."""
     schema = draw_schema(chance)
-    rows = {name: _Rows(list(columns.values()), chance) for name, columns in schema.items()}
+    keys = {name: _first(columns, INT) for name, columns in schema.items() if chance.random() < KEYED}
+    rows = {
+        name: _Rows(list(columns.values()), chance, list(columns).index(keys[name]) if name in keys else None)
+        for name, columns in schema.items()
+    }
     start = {name: list(found.now) for name, found in rows.items()}
     made: list[Round] = []
     for _ in range(rounds):
@@ -74,7 +82,11 @@ def draw_story(chance: random.Random, rounds: int) -> Story:
             taken, given = back.setdefault(name, ([], []))
             taken += gone
             given += come
-    return Story(schema, start, [*made, {name: _net(*both) for name, both in back.items()}])
+    return Story(schema, start, [*made, {name: _net(*both) for name, both in back.items()}], keys)
+
+
+def _first(columns: dict[str, str], dtype: str) -> str:
+    return next(name for name, found in columns.items() if found == dtype)
 
 
 def _net(come: list[Row], gone: list[Row]) -> tuple[list[Row], list[Row]]:
@@ -93,11 +105,24 @@ def _net(come: list[Row], gone: list[Row]) -> tuple[list[Row], list[Row]]:
 class _Rows:
     """The rows of one table while its changes are drawn."""
 
-    def __init__(self, types: list[str], chance: random.Random) -> None:
-        self.types, self.random = types, chance
+    def __init__(self, types: list[str], chance: random.Random, key: int | None = None) -> None:
+        self.types, self.random, self.key = types, chance, key
         self.profile = chance.choice(PROFILES)
         self.pool = [self._fresh() for _ in range(3)]
-        self.now: list[Row] = [self.row() for _ in range(chance.choice([0, 5, 12, 12, 24]))]
+        self.now: list[Row] = self._told_apart([self.row() for _ in range(chance.choice([0, 5, 12, 12, 24]))], [])
+
+    def _told_apart(self, rows: list[Row], beside: list[Row]) -> list[Row]:
+        """Rows with a key of their own, where the table has one."""
+        if self.key is None:
+            return rows
+        taken, kept = {row[self.key] for row in beside}, []
+        for row in rows:
+            number = row[self.key]
+            number = number if number is not None and number >= 0 else self.random.randrange(KEYS)
+            if number not in taken:
+                taken.add(number)
+                kept.append((*row[: self.key], number, *row[self.key + 1 :]))
+        return kept
 
     def _fresh(self) -> Row:
         return tuple(self.random.choice(VALUES[dtype]) for dtype in self.types)
@@ -128,5 +153,6 @@ class _Rows:
                 come.append((*row[:at], self._fresh()[at], *row[at + 1 :]))
             elif chance.random() < 0.1:
                 come.append(row)
+        come = self._told_apart(come, self.now)
         self.now += come
         return come, gone

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
@@ -39,6 +38,7 @@ from slackwater.execution.small_results import last_rows
 from slackwater.execution.state_planning import (
     Facts,
     Prices,
+    Situation,
     learned,
     next_stairs,
     passing_by,
@@ -274,7 +274,9 @@ class Refresher:
         changing = {name for name, table in self.tables.items() if not table.complete}
         plan = narrowed(plan, view.strategy, rows, base_rows, self._unique)
         ordered = order_joins(plan, rows, base_rows, self._unique)
-        view.plan = shaped(ordered, view.strategy, changing, self._unique, base_rows)
+        made = shaped(ordered, view.strategy, changing, self._unique, base_rows)
+        if made != view.plan:  # what is remembered of a plan's nodes is remembered of these very nodes
+            view.plan = made
 
     def _sample(self, plan: Rel) -> None:
         """See what the filters keep, unless the tables are about as large as when they were last looked at."""
@@ -302,7 +304,6 @@ class Refresher:
         """The states for the next refresh, chosen before this one runs: it can build them in passing."""
         view, expected = self.view, self.expected()
         at_hand = self.next_at_hand(mode, frozenset(self.at_hand), self.changes)
-        coming = tuple(sorted((t, _about(e.rows), round(4 * e.deletes)) for t, e in expected.items()))
 
         def plan() -> StatePlan:
             if view.strategy == "auto" and self.engine.state_bytes(without=view.id):
@@ -312,7 +313,7 @@ class Refresher:
             return plan_next(self.facts(), view.strategy, self.free(), expected, at_hand)
 
         # A plan that fits stays good while what is free and what is expected stay about the same.
-        planned = view.planned_states((mode, at_hand.states, at_hand.passing, _about(self.free()), coming), plan)
+        planned = view.planned_states(Situation(mode, at_hand, self.free(), expected), plan)
         return planned if planned.size <= self.free() else plan()
 
     def next_at_hand(self, mode: str, states: frozenset[str], changes: Mapping[str, Change]) -> AtHand:
@@ -461,11 +462,6 @@ class Refresher:
 
 def _few_rows(rows: pa.Table | None) -> bool:
     return rows is not None and 0 < rows.num_rows <= FEW
-
-
-def _about(number: float) -> int:
-    """The same for numbers that differ little."""
-    return round(2 * math.log2(1 + number))
 
 
 def _with_seconds(report: Refresh, seconds: Mapping[str, float]) -> Refresh:

@@ -64,12 +64,15 @@ class Facts:
         return sum(rows.get(x.table, 0) * (each + r.scan_value * len(x.schema)) for x in scans) < QUICK
 
     def root(self, expected: Mapping[str, Expected], at_hand: AtHand) -> Root:
-        """The plan in the memo, priced for a delta."""
-        cards = self.cardinalities(expected)
-        sizes = {key: int(size) for key, size in plausible(at_hand.sizes).items()}
-        return Pricing(cards, self.rates, replace(at_hand, sizes=sizes), self.allowed).root(
-            self.plan, by_delta=has_delta(self.plan)
-        )
+        """The plan in the memo, priced for a delta; once for each that is asked for."""
+        known = (at_hand.states, at_hand.everything, at_hand.passing, at_hand.serves)
+        slot = (node_key(self.plan), self.allowed, frozenset(expected.items()), known)
+        if slot not in self.roots:
+            cards = self.cardinalities(expected)
+            sizes = {key: int(size) for key, size in plausible(at_hand.sizes).items()}
+            pricing = Pricing(cards, self.rates, replace(at_hand, sizes=sizes), self.allowed)
+            self.roots[slot] = pricing.root(self.plan, by_delta=has_delta(self.plan))
+        return self.roots[slot]
 
     def cardinalities(self, expected: Mapping[str, Expected]) -> Cardinalities:
         """The rows of every node, and what a delta changes."""
@@ -79,6 +82,42 @@ class Facts:
     def corrected(self, mode: str, seconds: float) -> float:
         """A price after what earlier refreshes taught."""
         return seconds * correction(self.corrections, mode)
+
+
+ALIKE = 1.4
+"""Numbers up to so many times as large as each other make no other choice of states."""
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What a choice of states depends on: what must be the same, and what may differ a little.
+
+    Attributes:
+        mode: the mode of the run.
+        at_hand: the states that are there, and what the run computes anyway.
+        free: bytes for states.
+        coming: the next delta.
+    """
+
+    mode: str
+    at_hand: AtHand
+    free: float
+    coming: Mapping[str, Expected]
+
+    def like(self, other: Situation) -> bool:
+        """Whether a choice that was made in this situation is as good in another."""
+        ours, theirs = self.at_hand, other.at_hand
+        return (
+            (self.mode, ours.states, ours.passing) == (other.mode, theirs.states, theirs.passing)
+            and self.coming.keys() == other.coming.keys()
+            and _alike(self.free, other.free)
+            and all(_alike(e.rows, other.coming[t].rows) for t, e in self.coming.items())
+            and all(abs(e.deletes - other.coming[t].deletes) <= 0.2 for t, e in self.coming.items())
+        )
+
+
+def _alike(one: float, two: float) -> bool:
+    return (1 + one) <= ALIKE * (1 + two) and (1 + two) <= ALIKE * (1 + one)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +157,6 @@ def price_now(facts: Facts, changes: Mapping[str, Change], states: frozenset[str
 
 
 def _root_now(facts: Facts, changes: Mapping[str, Change], states: frozenset[str]) -> Root:
-    slot = (node_key(facts.plan), states, frozenset(changes.items()))
-    if slot not in facts.roots:
-        facts.roots[slot] = _made_root(facts, changes, states)
-    return facts.roots[slot]
-
-
-def _made_root(facts: Facts, changes: Mapping[str, Change], states: frozenset[str]) -> Root:
     expected = {
         t: Expected(float(c.inserted + c.deleted), c.deleted / max(c.inserted + c.deleted, 1))
         for t, c in changes.items()
