@@ -43,6 +43,15 @@ def test_three_rounds(tmp_path: Path, spark: SparkSession, data: TpcdsData, batc
     assert not told, "\n".join(told)
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("batch", BATCHES, ids=lambda batch: f"q{batch[0]}-q{batch[-1]}")
+def test_a_round_by_key(tmp_path: Path, spark: SparkSession, data: TpcdsData, batch: range) -> None:
+    outcome = play(tmp_path, spark, data, batch, 1, by_key=True)
+    told = [f"query {n}: {problem}" for n, found in outcome.problems.items() for problem in found]
+    assert not told, "\n".join(told)
+
+
 def test_a_round_of_the_hardest(tmp_path: Path, spark: SparkSession, data: TpcdsData) -> None:
     outcome = play(tmp_path, spark, data, HARDEST, 1)
     assert not any(outcome.problems.values()), outcome.problems

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from slackwater.execution.state_planning import Situation
+from slackwater.planning.cardinality import Expected
+from slackwater.planning.costing import AtHand
 from slackwater.planning.memo import Demand, Group, Keeping, Way
 from slackwater.planning.state_choice import Root
 from slackwater.planning.strategies import plan_states
@@ -49,3 +54,23 @@ def test_states_stay_within_the_budget_only() -> None:
 
 def test_a_state_that_the_plan_does_not_know_is_no_reason_to_stay() -> None:
     assert kept(memo(one=20.0, two=19.5), {"of another plan"}) == {"two"}
+
+
+def situation(free: float = 1e9, states: tuple[str, ...] = ("one",), **coming: float) -> Situation:
+    return Situation("incremental", AtHand(frozenset(states)), free, {t: Expected(n) for t, n in coming.items()})
+
+
+def test_a_plan_stays_good_while_the_situation_is_about_the_same() -> None:
+    now = situation(orders=1000.0, lines=4000.0)
+    assert now.like(situation(orders=1300.0, lines=3000.0))
+    assert now.like(situation(free=1.3e9, orders=1000.0, lines=4000.0))
+
+
+def test_a_plan_is_made_anew_for_another_situation() -> None:
+    now = situation(orders=1000.0, lines=4000.0)
+    assert not now.like(situation(orders=1000.0))
+    assert not now.like(situation(orders=1500.0, lines=4000.0))
+    assert not now.like(situation(free=2e9, orders=1000.0, lines=4000.0))
+    assert not now.like(situation(states=(), orders=1000.0, lines=4000.0))
+    deleting = replace(now, coming={**now.coming, "orders": Expected(1000.0, 0.5)})
+    assert not now.like(deleting)
