@@ -13,11 +13,14 @@ from slackwater.algebra.joins import KeyedJoin, MatchJoin, OuterJoin
 from slackwater.algebra.printer import tree_text
 from slackwater.algebra.scalars import ScalarFilter
 from slackwater.planning.blind_aggregates import outer_joins_unseen
+from slackwater.planning.grouped_first import group_first
 from slackwater.planning.lookups import with_lookups
 from slackwater.planning.match_lookups import matches_by_key
 from slackwater.planning.narrowed_groups import narrow_groups
 from tests.property.refresher import Refresher
 from tests.property.test_lookups import KEYS, equal, keyed_histories, scan
+
+SHAPES = ("left key", "right key", "lifted", "scalar", "outer", "narrow", "grouped", "twice", "first")
 
 
 def unique(table: str) -> tuple[int, ...]:
@@ -25,7 +28,7 @@ def unique(table: str) -> tuple[int, ...]:
 
 
 def rewritten(plan: n.Rel) -> n.Rel:
-    found = outer_joins_unseen(matches_by_key(plan, unique))
+    found = group_first(outer_joins_unseen(matches_by_key(plan, unique)), unique)
     return with_lookups(narrow_groups(found, lambda _: 1.0, lambda _: 10.0, unique), unique, lambda _: 1.0)
 
 
@@ -61,7 +64,7 @@ def plans(draw: st.DrawFn) -> n.Rel:
 
     r, s, t = part("r", "r"), part("s", "s"), part("t", "t")
     kind = draw(st.sampled_from(["semi", "anti"]))
-    shape = draw(st.sampled_from(["left key", "right key", "lifted", "scalar", "outer", "narrow", "grouped", "twice"]))
+    shape = draw(st.sampled_from(SHAPES))
     terms = [odd("r1")] if draw(st.integers(0, 2)) == 0 else []
     if shape == "left key":
         plan: n.Rel = MatchJoin(s, r, both(equal("r0", "s0"), *terms), kind)
@@ -93,6 +96,16 @@ def plans(draw: st.DrawFn) -> n.Rel:
         args = (value,) if draw(st.integers(0, 3)) else ()
         func, dtype = (func if args else "count"), "int" if func != "count" and args else "bigint"
         return n.Aggregate(outer, (n.Item("k", col(group, "int")),), (AggCall("v", func, args, dtype),))
+    elif shape == "first":
+        met: n.Rel = n.Join(r, s, equal("r0", "s0"))
+        if draw(st.booleans()):  # another one behind it, by the same table's key
+            met = n.Join(met, part("s", "z"), equal("s0" if draw(st.booleans()) else "r1", "z0"))
+        shown = draw(st.lists(st.sampled_from([f.name for f in met.schema]), min_size=1, max_size=3, unique=True))
+        types = {f.name: f.dtype for f in met.schema}
+        groups = tuple(n.Item(f"g_{name}", col(name, types[name])) for name in shown)
+        func = draw(st.sampled_from(["count", "sum", "max"]))
+        made = AggCall("v", func, (col("r1", "int"),), "bigint" if func == "count" else "int")
+        return n.Aggregate(met, groups, (made,))
     elif shape == "grouped":
         grouped = n.Aggregate(r, (n.Item("k", col("r0", "int")),), (AggCall("v", "count", (), "bigint"),))
         few = n.Filter(grouped, call(">", col("v", "bigint"), lit(1, "1L", "bigint"), dtype="boolean"))
@@ -148,6 +161,16 @@ def test_an_outer_join_stays_where_rows_are_counted() -> None:
     assert asks(rewritten(seen)) == ["left"]
     unseen = n.Aggregate(outer, by_key, (AggCall("v", "count", (col("r1", "int"),), "bigint"),))
     assert asks(rewritten(unseen)) == []
+
+
+def test_a_key_is_grouped_by_before_it_is_looked_up() -> None:
+    met = n.Join(R, S, equal("r0", "s0"))
+    total = (AggCall("v", "sum", (col("r1", "int"),), "int"),)
+    plan = n.Aggregate(met, (n.Item("k", col("s0", "int")), n.Item("t", col("s2", "string"))), total)
+    found = next(x for x in group_first(plan, unique).walk() if isinstance(x, n.Aggregate))
+    assert {x.table for x in found.walk() if isinstance(x, n.Scan)} == {"r"}
+    by_name = n.Aggregate(met, (n.Item("t", col("s2", "string")),), total)
+    assert group_first(by_name, unique) == by_name, "two rows of one name are one group"
 
 
 def test_groups_are_narrowed_to_the_keys_that_are_joined() -> None:

@@ -167,3 +167,25 @@ def test_sums_of_bigint_wrap_or_fail_as_spark_does(warehouse: sw.Engine, spark: 
     settle(lax, None)
     settle(strict, None)
     assert sorted(rows(lax)) == sorted(rows(strict)) == before
+
+
+def test_rows_that_no_join_finds_cannot_fail_a_query(warehouse: sw.Engine, spark: SparkSession) -> None:
+    """The groups are made before their key is looked up, and those of an unknown key overflow."""
+    with session_with(spark, ansi__enabled="true"):
+        known = warehouse.create_table(fresh("t"), "k INT, name STRING", key=["k"])
+        table = warehouse.create_table(fresh("t"), "k INT, m DECIMAL(38,2)")
+        known.insert([(1, "a"), (2, "a")])
+        table.insert([(1, Decimal(1)), (2, Decimal(2)), (2, Decimal(3))])
+        query = "SELECT c.k, name, sum(m) AS s FROM {} t JOIN {} c ON t.k = c.k GROUP BY c.k, name"
+        view = warehouse.create_view(fresh(), query.format(table.name, known.name))
+    table.insert([(9, HUGE), (9, HUGE), (None, HUGE), (None, HUGE), (1, Decimal(4))])
+    settle(view, None)
+    assert sorted(rows(view)) == [(1, "a", Decimal(5)), (2, "a", Decimal(5))]
+    table.insert([(2, Decimal(1))])
+    settle(view, None)
+    known.insert([(9, "b")])
+    with pytest.raises(sw.SlackwaterError, match="SPARK_FAILED"):
+        view.refresh()
+    table.delete([(9, HUGE), (None, HUGE)])
+    settle(view, None)
+    assert (9, "b", HUGE) in rows(view)

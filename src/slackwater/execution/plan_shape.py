@@ -10,6 +10,7 @@ from slackwater.algebra.multi_join import MultiJoin
 from slackwater.algebra.nodes import Join, Rel
 from slackwater.errors import ViewError
 from slackwater.planning.blind_aggregates import outer_joins_unseen
+from slackwater.planning.grouped_first import group_first
 from slackwater.planning.higher_order import MOST_VIEWS, TooManyViews, higher_order
 from slackwater.planning.join_order import LeafRows, UniqueKeys
 from slackwater.planning.lookups import with_lookups
@@ -32,7 +33,9 @@ def shaped(plan: Rel, strategy: str, changing: Collection[str], unique: UniqueKe
 
 def rewritten(plan: Rel, strategy: str, unique: UniqueKeys) -> Rel:
     """The plan with less to ask for at a refresh, where the strategy is free to choose it."""
-    return outer_joins_unseen(matches_by_key(plan, unique)) if strategy in WITH_LOOKUPS else plan
+    if strategy not in WITH_LOOKUPS:
+        return plan
+    return group_first(outer_joins_unseen(matches_by_key(plan, unique)), unique)
 
 
 def narrowed(plan: Rel, strategy: str, leaf_rows: LeafRows, base_rows: LeafRows, unique: UniqueKeys) -> Rel:

@@ -26,7 +26,7 @@ from slackwater.execution.failures import first_line
 from slackwater.execution.fitting import fit, sizes_of
 from slackwater.execution.leaves import TableLeaf, leaves
 from slackwater.execution.modes import choose_mode
-from slackwater.execution.plan_shape import narrowed, rewritten, shaped
+from slackwater.execution.plan_shape import WITH_LOOKUPS, narrowed, rewritten, shaped
 from slackwater.execution.prepared import files_source
 from slackwater.execution.program import INCREMENTAL, INITIAL, RECOMPUTE, Program, compile_program, nothing
 from slackwater.execution.reports import Refresh
@@ -201,7 +201,7 @@ class Refresher:
         view = self.view
         self.at_hand = dict(view.states) if mode == INCREMENTAL or (mode == INITIAL and with_states) else {}
         if mode != INCREMENTAL and not isinstance(view.plan, Opaque) and not self.at_hand:
-            self._plan_anew()
+            self._plan_anew(as_asked=not with_states)
         borrows = mode == INITIAL and with_states and view.strategy != "rebatch"
         if borrows:
             self.at_hand = {**equal_states(view, self.upto), **view.states}
@@ -254,12 +254,16 @@ class Refresher:
         self._plan_anew()
         return self._plan_states(INITIAL).kept
 
-    def _plan_anew(self) -> None:
-        """With no states to respect, choose the join order again from what the tables hold now."""
+    def _plan_anew(self, *, as_asked: bool = False) -> None:
+        """With no states to respect, choose the join order again from what the tables hold now.
+
+        As it was asked, a query computes nothing of rows that its joins leave out, and cannot fail on them.
+        """
         view = self.view
         if not any(node.rereads for node in view.logical_plan.walk()):
             return
-        plan = rewritten(view.logical_plan, view.strategy, self._unique)
+        strategy = "rebatch" if as_asked and view.strategy in WITH_LOOKUPS else view.strategy
+        plan = rewritten(view.logical_plan, strategy, self._unique)
         self._sample(plan)
 
         def rows(node: Rel) -> float:
@@ -272,9 +276,9 @@ class Refresher:
             return float(self._base_rows(node))
 
         changing = {name for name, table in self.tables.items() if not table.complete}
-        plan = narrowed(plan, view.strategy, rows, base_rows, self._unique)
+        plan = narrowed(plan, strategy, rows, base_rows, self._unique)
         ordered = order_joins(plan, rows, base_rows, self._unique)
-        made = shaped(ordered, view.strategy, changing, self._unique, base_rows)
+        made = shaped(ordered, strategy, changing, self._unique, base_rows)
         if made != view.plan:  # what is remembered of a plan's nodes is remembered of these very nodes
             view.plan = made
 

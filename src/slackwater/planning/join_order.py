@@ -12,7 +12,7 @@ The sizes are estimates; a bad one costs time, never correctness.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import is_
 
@@ -90,6 +90,17 @@ def with_input(plan: Rel, old: Rel, new: Rel) -> Rel:
         return plan
     children = tuple(with_input(child, old, new) for child in plan.children)
     return plan if all(map(is_, children, plan.children)) else plan.with_children(children)
+
+
+def joined(inputs: Sequence[Rel], conditions: Sequence[Expr]) -> Rel:
+    """The inputs joined one after another, each condition as soon as it can be asked."""
+    made, pending = inputs[0], list(conditions)
+    for rel in inputs[1:]:
+        known = set(made.names) | set(rel.names)
+        usable = tuple(c for c in pending if c.inputs <= known)
+        pending = [c for c in pending if not c.inputs <= known]
+        made = Join(made, rel, conjunction(usable) if usable else None)
+    return made
 
 
 def filters(rel: Rel) -> bool:

@@ -23,7 +23,7 @@ from slackwater.algebra.expressions import Expr, call, col, conjunction, lit
 from slackwater.algebra.joins import ANTI, LEFT, RIGHT, SEMI, MatchJoin
 from slackwater.algebra.nodes import Aggregate, Field, Filter, Item, Join, Project, Rel, Schema, Union, pass_through
 from slackwater.algebra.scalars import ScalarFilter
-from slackwater.planning.join_order import UniqueKeys, filters, flatten, keys_of, with_input
+from slackwater.planning.join_order import UniqueKeys, filters, flatten, joined, keys_of, with_input
 from slackwater.planning.lookups import is_exact, lookup_of, with_lookups
 
 
@@ -47,34 +47,34 @@ def _by_key(node: MatchJoin, unique: UniqueKeys) -> Rel | None:
     names = set(left.names) & set(right.names)
     if names or node.kind not in (SEMI, ANTI):
         return None
-    joined = Join(left, right, node.condition)
-    if node.kind == SEMI and _one_match(joined, unique):
-        return Project(joined, pass_through(left.schema))
+    pairs = Join(left, right, node.condition)
+    if node.kind == SEMI and _one_match(pairs, unique):
+        return Project(pairs, pass_through(left.schema))
     if lookup_of(Join(with_lookups(left, unique, _alike), right, node.condition), LEFT, unique) is None:
         return None
     if not all(_comes_back(f.dtype) for f in left.schema):
         return None
     groups = pass_through(left.schema)
     if node.kind == SEMI:
-        return Aggregate(Project(joined, groups), groups, ())
-    return _without_match(left, joined, groups)
+        return Aggregate(Project(pairs, groups), groups, ())
+    return _without_match(left, pairs, groups)
 
 
-def _without_match(left: Rel, joined: Join, groups: tuple[Item, ...]) -> Rel:
-    mark, count = _free("matched", joined.names), _free("matches", joined.names)
+def _without_match(left: Rel, pairs: Join, groups: tuple[Item, ...]) -> Rel:
+    mark, count = _free("matched", pairs.names), _free("matches", pairs.names)
     none = Item(mark, Expr("lit", (), "CAST(NULL AS int)", "int"))
     one = Item(mark, lit(1, dtype="int"))
     fields: Schema = (*left.schema, Field(mark, "int"))
-    marked = Union((Project(left, (*groups, none)), Project(joined, (*groups, one))), fields)
+    marked = Union((Project(left, (*groups, none)), Project(pairs, (*groups, one))), fields)
     counted = Aggregate(marked, groups, (AggCall(count, "count", (col(mark, "int"),), "bigint"),))
     unmatched = Filter(counted, call("=", col(count, "bigint"), lit(0, "0L", "bigint"), dtype="boolean"))
     return Project(unmatched, groups)
 
 
-def _one_match(joined: Join, unique: UniqueKeys) -> bool:
+def _one_match(pairs: Join, unique: UniqueKeys) -> bool:
     """Whether each row of the left side has one match at most, by the key of a table on the right."""
-    right = with_lookups(joined.right, unique, _alike)
-    return lookup_of(Join(joined.left, right, joined.condition), RIGHT, unique) is not None
+    right = with_lookups(pairs.right, unique, _alike)
+    return lookup_of(Join(pairs.left, right, pairs.condition), RIGHT, unique) is not None
 
 
 def _comes_back(dtype: str) -> bool:
@@ -114,21 +114,10 @@ def _above(plan: Rel, rel: Rel, inputs: tuple[Rel, ...], conditions: list[Expr])
     names += [name for match in matches for name in match.right.names]
     if not matches or len(set(names)) < len(names):
         return None
-    made: Rel = _joined([rows if x is rel else x for x in inputs], conditions)
+    made: Rel = joined([rows if x is rel else x for x in inputs], conditions)
     for match in reversed(matches):
         made = MatchJoin(made, match.right, match.condition, match.kind)
     return Project(made, plan.items if isinstance(plan, Project) else pass_through(plan.schema))
-
-
-def _joined(inputs: list[Rel], conditions: list[Expr]) -> Rel:
-    """The inputs joined one after another, each condition as soon as it can be asked."""
-    made, pending = inputs[0], list(conditions)
-    for rel in inputs[1:]:
-        known = set(made.names) | set(rel.names)
-        usable = tuple(c for c in pending if c.inputs <= known)
-        pending = [c for c in pending if not c.inputs <= known]
-        made = Join(made, rel, conjunction(usable) if usable else None)
-    return made
 
 
 def _uncovered(rel: Rel) -> tuple[Rel, list[MatchJoin]]:
