@@ -34,6 +34,7 @@ from slackwater.errors import QueryRefused, SlackwaterError, TableError, ViewErr
 from slackwater.execution.calibration import calibrate, cluster_of
 from slackwater.execution.equal_states import bytes_of_others
 from slackwater.execution.functions import Functions
+from slackwater.execution.java_names import JavaNames
 from slackwater.execution.leaves import inputs_of, refuse_cycle, tables_read
 from slackwater.execution.sessions import Sessions, active_session_kept, start_spark
 from slackwater.planning.rates import Rates
@@ -87,6 +88,7 @@ class Engine(Declaring):
         )
         self.files = WarehouseFiles(self.path)
         self.arrivals = ArrivalLog(self.catalog)
+        self.java_names = JavaNames()
         self.lease: WriterLease | None = None
         self._lock = threading.RLock()
         self._views: dict[int, View] = {}

@@ -151,7 +151,10 @@ class View:
     def refresh_alone(self, *, full: bool = False) -> Refresh:
         """Bring the result to the latest version; the views that it reads are there already."""
         self.load_states()
-        return Refresher(self).refresh(full=full)
+        try:
+            return Refresher(self).refresh(full=full)
+        finally:
+            self.engine.java_names.let_go()
 
     def result(self, version: int | None = None) -> DataFrame:
         """The last committed result, in the order that the query asks for; or the one at an earlier version."""

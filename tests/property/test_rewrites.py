@@ -97,9 +97,12 @@ def plans(draw: st.DrawFn) -> n.Rel:
         func, dtype = (func if args else "count"), "int" if func != "count" and args else "bigint"
         return n.Aggregate(outer, (n.Item("k", col(group, "int")),), (AggCall("v", func, args, dtype),))
     elif shape == "first":
-        met: n.Rel = n.Join(r, s, equal("r0", "s0"))
+        met: n.Rel = n.Join(r, s, both(equal("r0", "s0"), *terms))
         if draw(st.booleans()):  # another one behind it, by the same table's key
             met = n.Join(met, part("s", "z"), equal("s0" if draw(st.booleans()) else "r1", "z0"))
+        if draw(st.integers(0, 3)) == 0:  # something is computed before it is grouped by
+            more = n.Item("y", call("+", col("r1", "int"), lit(1, dtype="int"), dtype="int"))
+            met = n.Project(met, (*n.pass_through(met.schema), more))
         shown = draw(st.lists(st.sampled_from([f.name for f in met.schema]), min_size=1, max_size=3, unique=True))
         types = {f.name: f.dtype for f in met.schema}
         groups = tuple(n.Item(f"g_{name}", col(name, types[name])) for name in shown)

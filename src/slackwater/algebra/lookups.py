@@ -252,13 +252,13 @@ def unsettled(node: Waiting, rows: Rel, table: Scan, waiting: Sequence[Rel], *, 
     for rel, (lookup, columns) in zip(waiting, path.lookups, strict=True):
         dtypes = {f.name: f.dtype for f in lookup.rows.schema}
         items = (Item(f"sw@w{i}", col(c, dtypes[c])) for i, c in enumerate(columns))
-        held.append(Project(rel, tuple(items)))
+        held.append(Project(Support(rel), tuple(items)))  # rows of one key, added and taken away, would cancel out
     if held:
         same = (
             call("=", col(n, types[c]), col(f"sw@w{i}", types[c]), dtype="boolean")
             for i, (n, c) in enumerate(zip(names, path.columns, strict=True))
         )
-        settled = MatchJoin(settled, Support(union(*held)), conjunction(tuple(same)), ANTI, "", broadcast)
+        settled = MatchJoin(settled, union(*held), conjunction(tuple(same)), ANTI, "", broadcast)
     asked = [p.asks for p in node.pairs]
     there = conjunction(tuple(call("is_not_null", e, dtype="boolean") for e in asked))
     matched = conjunction(

@@ -12,7 +12,8 @@ from slackwater.errors import ViewError
 from slackwater.planning.blind_aggregates import outer_joins_unseen
 from slackwater.planning.grouped_first import group_first
 from slackwater.planning.higher_order import MOST_VIEWS, TooManyViews, higher_order
-from slackwater.planning.join_order import LeafRows, UniqueKeys
+from slackwater.planning.join_groups import UniqueKeys
+from slackwater.planning.join_order import LeafRows
 from slackwater.planning.lookups import with_lookups
 from slackwater.planning.match_lookups import matches_by_key
 from slackwater.planning.narrowed_groups import narrow_groups

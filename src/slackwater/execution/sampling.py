@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from slackwater.algebra.nodes import Filter, Project, Rel, Scan
 from slackwater.algebra.printer import node_key
 from slackwater.execution.render import render, table_view
-from slackwater.planning.join_order import filters
+from slackwater.planning.join_groups import filters
 
 SAMPLE = 20_000
 """Rows looked at for each filter."""

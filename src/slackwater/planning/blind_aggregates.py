@@ -4,8 +4,9 @@ before:  γ[l; count(r)](L ⟕ R)
 after:   γ[l; count(r)]((L ⋈ R) ∪ π[L, NULLs](L))
 
 Every row of L gives a row without a match, whether it has one or not: the functions do not see it, and it keeps the
-group. Precondition: the groups read L alone, and every argument is NULL where R's columns are. Counter-example:
-`count(*)` would count the rows of L that have a match once more.
+group. Precondition: the groups read L alone, every argument is NULL where R's columns are, and L gives the same bits
+when it is computed twice. Counter-examples: `count(*)` would count the rows of L that have a match once more; a sum of
+floating-point numbers in L that differs in its last digit makes two groups of one.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from slackwater.algebra.aggregates import AggCall
 from slackwater.algebra.expressions import Expr
 from slackwater.algebra.joins import LEFT, RIGHT, OuterJoin
 from slackwater.algebra.nodes import Aggregate, Item, Join, Project, Rel, Union, pass_through
+from slackwater.delta.rules import repeatable
 
 _BLIND = ("count", "sum", "avg", "min", "max", "var_samp", "var_pop", "stddev_samp", "stddev_pop", "bit_and", "bit_or",
           "bit_xor", "bool_and", "bool_or")  # fmt: skip
@@ -38,6 +40,8 @@ def _unseen(node: Aggregate) -> Rel | None:
     if not isinstance(below, OuterJoin) or below.kind not in (LEFT, RIGHT) or not node.groups or not node.aggs:
         return None
     kept, lost = (below.left, below.right) if below.kind == LEFT else (below.right, below.left)
+    if not all(map(repeatable, kept.walk())):
+        return None
     ours, theirs = set(kept.names), set(lost.names)
     for project in reversed(above):  # what each column above is made of
         nulls = {i.name for i in project.items if _is_null(i.expr, theirs)}

@@ -16,7 +16,8 @@ from slackwater.algebra.multi_join import MultiJoin
 from slackwater.algebra.nodes import Aggregate, Expand, Filter, Join, Linearity, Opaque, Project, Rel, Scan, TopK, Union
 from slackwater.algebra.partials import partial_schema
 from slackwater.algebra.printer import node_key
-from slackwater.planning.join_order import Part, UniqueKeys, join_parts, leaf_part
+from slackwater.planning.join_groups import UniqueKeys
+from slackwater.planning.join_order import Part, join_parts, leaf_part
 
 GUESSED_SHARE = 0.33
 """What a filter keeps where nothing is known of it."""

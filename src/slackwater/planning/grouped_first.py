@@ -6,16 +6,18 @@ after:   π(γ[r.k; sum(x)](R) ⋈ C ⋈ N)
 The key of C tells all that C and N say of a group, so that R can be grouped without them. The state of the aggregate is
 as narrow as the key, it takes in what comes without a lookup, and each group is looked up once instead of each row.
 Precondition: C and N are reached by their keys, leave no row out by a filter, and are read by no function; the groups
-contain each key that R names, or the column that names it. Counter-example without the key among the groups: two
-customers of one name are one group, and would be two.
+contain each key that R names, or the column that names it; a group by their columns gives these back as they are.
+Counter-examples: without the key among the groups, two customers of one name are one group, and would be two; a
+customer's -0.0 is 0.0 once it is grouped by. Where R is a join that only C holds together it stays below as well, or
+its parts would be multiplied with each other.
 """
 
 from __future__ import annotations
 
 from slackwater.algebra.expressions import Expr, col
 from slackwater.algebra.nodes import Aggregate, Item, Project, Rel
-from slackwater.planning.join_order import UniqueKeys, filters, flatten, joined, keys_of
-from slackwater.planning.lookups import is_exact
+from slackwater.planning.join_groups import UniqueKeys, connected, filters, flatten, joined, keys_of
+from slackwater.planning.lookups import comes_back, is_exact
 
 
 def group_first(plan: Rel, unique: UniqueKeys) -> Rel:
@@ -31,6 +33,8 @@ def _grouped(node: Aggregate, unique: UniqueKeys) -> Rel | None:
     below = node.child
     while isinstance(below, Project) and all(i.expr.column == i.name for i in below.items):
         below = below.child
+    if isinstance(below, Project):
+        return None
     inputs, conditions = flatten(below)
     groups = {str(g.expr.column): g for g in node.groups if g.expr.column is not None}
     if len(inputs) < 2 or len(groups) < len(node.groups):
@@ -44,13 +48,15 @@ def _grouped(node: Aggregate, unique: UniqueKeys) -> Rel | None:
     own = {f.name: f.dtype for x in core for f in x.schema}
     if not looked_up or not core or not all(a in groups or b in groups for a, b in links):
         return None
+    if not all(g.expr.column in own or comes_back(g.expr.dtype) for g in node.groups):
+        return None
     inside = [c for c in conditions if c.inputs <= set(own)]
     outside = [c for c in conditions if not c.inputs <= set(own)]
     keys = dict.fromkeys([name for name in groups if name in own] + [a for a, _ in links])
     taken = set(keys).union(*(x.names for x in looked_up))
     needed = frozenset[str]().union(*(c.inputs for c in outside)) & set(own)
     equal = all(c.op == "=" and all(arg.column is not None for arg in c.args) for c in outside)
-    if not equal or not needed <= set(keys) or any(a.name in taken for a in node.aggs):
+    if not equal or not needed <= set(keys) or any(a.name in taken for a in node.aggs) or not connected(core, inside):
         return None
     grouped = Aggregate(joined(core, inside), tuple(Item(name, col(name, own[name])) for name in keys), node.aggs)
     shown = [Item(g.name, g.expr) for g in node.groups] + [Item(a.name, col(a.name, a.dtype)) for a in node.aggs]

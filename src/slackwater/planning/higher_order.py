@@ -16,7 +16,8 @@ from dataclasses import replace
 from slackwater.algebra.expressions import Expr, conjunction
 from slackwater.algebra.multi_join import MultiJoin, Places
 from slackwater.algebra.nodes import Filter, Join, Project, Rel, Scan, pass_through
-from slackwater.planning.join_order import flatten, read_by
+from slackwater.planning.join_groups import flatten
+from slackwater.planning.join_order import read_by
 
 MOST_VIEWS = 256
 """A join of many inputs around one has a view for each subset of them; from here on no refresh would end in time."""

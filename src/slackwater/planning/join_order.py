@@ -12,18 +12,15 @@ The sizes are estimates; a bad one costs time, never correctness.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from operator import is_
 
 from slackwater.algebra.expressions import Expr, col, conjunction
-from slackwater.algebra.nodes import Filter, Item, Join, Project, Rel, Scan, pass_through
+from slackwater.algebra.nodes import Filter, Item, Join, Project, Rel, pass_through
+from slackwater.planning.join_groups import UniqueKeys, flatten, keys_of
 
 LeafRows = Callable[[Rel], float]
 """How many rows a join's input has."""
-
-UniqueKeys = Callable[[str], tuple[int, ...]]
-"""The column positions of a table's key; empty where it has none."""
 
 ALIKE = 0.75
 """From this share on, two tables are about as large as each other."""
@@ -66,70 +63,6 @@ def _restore(plan: Rel, joined: Rel) -> Rel:
     if isinstance(plan, Project):
         return Project(joined, plan.items)
     return Project(joined, pass_through(plan.schema))
-
-
-def flatten(plan: Rel) -> tuple[list[Rel], list[Expr]]:
-    """The inputs and the conditions of a tree of joins; projections that only drop columns are looked through."""
-    if isinstance(plan, Project) and isinstance(plan.child, Join):
-        return flatten(plan.child)
-    if isinstance(plan, Join):
-        inputs, conditions = [], list(plan.condition.conjuncts()) if plan.condition is not None else []
-        for side in (plan.left, plan.right):
-            below, more = flatten(side) if _is_join(side) else ([side], [])
-            inputs += below
-            conditions += more
-        return inputs, conditions
-    return [plan], []
-
-
-def with_input(plan: Rel, old: Rel, new: Rel) -> Rel:
-    """A group of joins with one of its inputs replaced."""
-    if plan is old:
-        return new
-    if not isinstance(plan, Join | Project):
-        return plan
-    children = tuple(with_input(child, old, new) for child in plan.children)
-    return plan if all(map(is_, children, plan.children)) else plan.with_children(children)
-
-
-def joined(inputs: Sequence[Rel], conditions: Sequence[Expr]) -> Rel:
-    """The inputs joined one after another, each condition as soon as it can be asked."""
-    made, pending = inputs[0], list(conditions)
-    for rel in inputs[1:]:
-        known = set(made.names) | set(rel.names)
-        usable = tuple(c for c in pending if c.inputs <= known)
-        pending = [c for c in pending if not c.inputs <= known]
-        made = Join(made, rel, conjunction(usable) if usable else None)
-    return made
-
-
-def filters(rel: Rel) -> bool:
-    """Whether a filtered, projected scan leaves rows out."""
-    return any(isinstance(x, Filter) and any(c.op != "is_not_null" for c in x.predicate.conjuncts())
-               for x in rel.walk())  # fmt: skip
-
-
-def _is_join(plan: Rel) -> bool:
-    if isinstance(plan, Join):
-        return True
-    return (
-        isinstance(plan, Project) and isinstance(plan.child, Join) and all(i.expr.column == i.name for i in plan.items)
-    )
-
-
-def keys_of(rel: Rel, unique: UniqueKeys) -> tuple[frozenset[str], ...]:
-    """Columns that identify a row of a filtered, projected scan."""
-    node = rel
-    while isinstance(node, Project | Filter):
-        node = node.child
-    if not isinstance(node, Scan):
-        return ()
-    key = unique(node.table)
-    names = {p: f.name for f, p in zip(node.fields, node.positions, strict=True)}
-    if not key or any(p not in names for p in key):
-        return ()
-    columns = frozenset(names[p] for p in key)
-    return (columns,) if columns <= set(rel.names) else ()
 
 
 def _greedy(parts: list[Part], conditions: list[Expr], needed: frozenset[str]) -> Rel:

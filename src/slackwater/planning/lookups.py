@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from slackwater.algebra.lookups import LEFT, RIGHT, KeyPair, LookupJoin, key_path
 from slackwater.algebra.nodes import Join, Rel
-from slackwater.planning.join_order import LeafRows, UniqueKeys
+from slackwater.planning.join_groups import UniqueKeys
+from slackwater.planning.join_order import LeafRows
 
 _EXACT = ("bigint", "int", "smallint", "tinyint", "string", "date", "timestamp", "timestamp_ntz", "boolean", "binary")
 
@@ -21,6 +22,11 @@ _EXACT = ("bigint", "int", "smallint", "tinyint", "string", "date", "timestamp",
 def is_exact(dtype: str) -> bool:
     """Whether two values of a type are equal in a join only if a table takes them for one."""
     return dtype in _EXACT or dtype.startswith("decimal")
+
+
+def comes_back(dtype: str) -> bool:
+    """Whether GROUP BY gives every value of a type back as it was."""
+    return is_exact(dtype) or dtype.startswith("interval ")
 
 
 def with_lookups(plan: Rel, unique: UniqueKeys, base_rows: LeafRows) -> Rel:

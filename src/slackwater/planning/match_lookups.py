@@ -23,8 +23,8 @@ from slackwater.algebra.expressions import Expr, call, col, conjunction, lit
 from slackwater.algebra.joins import ANTI, LEFT, RIGHT, SEMI, MatchJoin
 from slackwater.algebra.nodes import Aggregate, Field, Filter, Item, Join, Project, Rel, Schema, Union, pass_through
 from slackwater.algebra.scalars import ScalarFilter
-from slackwater.planning.join_order import UniqueKeys, filters, flatten, joined, keys_of, with_input
-from slackwater.planning.lookups import is_exact, lookup_of, with_lookups
+from slackwater.planning.join_groups import UniqueKeys, filters, flatten, joined, keys_of, with_inputs
+from slackwater.planning.lookups import comes_back, lookup_of, with_lookups
 
 
 def matches_by_key(plan: Rel, unique: UniqueKeys) -> Rel:
@@ -52,7 +52,7 @@ def _by_key(node: MatchJoin, unique: UniqueKeys) -> Rel | None:
         return Project(pairs, pass_through(left.schema))
     if lookup_of(Join(with_lookups(left, unique, _alike), right, node.condition), LEFT, unique) is None:
         return None
-    if not all(_comes_back(f.dtype) for f in left.schema):
+    if not all(comes_back(f.dtype) for f in left.schema):
         return None
     groups = pass_through(left.schema)
     if node.kind == SEMI:
@@ -77,11 +77,6 @@ def _one_match(pairs: Join, unique: UniqueKeys) -> bool:
     return lookup_of(Join(pairs.left, right, pairs.condition), RIGHT, unique) is not None
 
 
-def _comes_back(dtype: str) -> bool:
-    """Whether GROUP BY gives every value of a type back as it was."""
-    return is_exact(dtype) or dtype.startswith("interval ")
-
-
 def _alike(_: Rel) -> float:
     return 1.0
 
@@ -100,9 +95,7 @@ def _lifted(plan: Rel, unique: UniqueKeys) -> Rel:
                 moved = _above(plan, rel, found, conditions)
                 if moved is not None:
                     return moved
-        for old, new in zip(inputs, found, strict=True):
-            plan = with_input(plan, old, new)
-        return plan
+        return with_inputs(plan, found)
     children = tuple(_lifted(child, unique) for child in plan.children)
     return plan if all(map(is_, children, plan.children)) else plan.with_children(children)
 

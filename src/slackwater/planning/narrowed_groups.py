@@ -16,7 +16,8 @@ from operator import is_
 
 from slackwater.algebra.expressions import Expr, call, col
 from slackwater.algebra.nodes import Aggregate, Filter, Item, Join, Project, Rel, pass_through
-from slackwater.planning.join_order import LeafRows, UniqueKeys, flatten, keys_of, with_input
+from slackwater.planning.join_groups import UniqueKeys, flatten, keys_of, with_inputs
+from slackwater.planning.join_order import LeafRows
 from slackwater.planning.lookups import is_exact
 
 FEW = 0.2
@@ -28,17 +29,13 @@ def narrow_groups(plan: Rel, leaf_rows: LeafRows, base_rows: LeafRows, unique: U
     taken = {name for node in plan.walk() for name in node.names}
 
     def few(rel: Rel) -> bool:
-        return leaf_rows(rel) <= FEW * base_rows(rel)
+        return base_rows(rel) > 0 and leaf_rows(rel) <= FEW * base_rows(rel)
 
     def visit(node: Rel) -> Rel:
         if isinstance(node, Join) or (isinstance(node, Project) and isinstance(node.child, Join)):
             inputs, conditions = flatten(node)
             keyed = {key: rel for rel in inputs if few(rel) for key in _single_keys(rel, unique)}
-            for rel in inputs:
-                made = visit(_narrowed(rel, conditions, keyed, taken))
-                if made is not rel:
-                    node = with_input(node, rel, made)
-            return node
+            return with_inputs(node, [visit(_narrowed(rel, conditions, keyed, taken)) for rel in inputs])
         children = tuple(visit(child) for child in node.children)
         return node if all(map(is_, children, node.children)) else node.with_children(children)
 
