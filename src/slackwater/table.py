@@ -15,7 +15,8 @@ from slackwater.algebra.aggregates import is_collated, is_float
 from slackwater.algebra.expressions import quote
 from slackwater.arrivals.forecast import check_number
 from slackwater.errors import TableError
-from slackwater.storage.files import STAGING
+from slackwater.key_checks import check_given, check_written
+from slackwater.storage.files import STAGING, WarehouseFiles
 from slackwater.storage.forecasts import PaceRecord
 from slackwater.storage.records import NewSegment, SegmentRecord, TableRecord
 from slackwater.storage.relations import BORN, FILE, POSITION, RelationReader, physical_schema
@@ -60,7 +61,7 @@ class Table:
         """Remove the rows with these keys. A key that is not there is refused."""
         with self._changing() as spark:
             keys = self._stage(intake.to_frame(rows, self._key_schema(), spark, self.name))
-            self._refuse_bad_keys(keys, list(range(len(self.key))))
+            check_given(self, keys)
             return self._commit(None, self._match_keys(keys, required=True), "delete_keys")
 
     def upsert(self, rows: intake.Rows) -> int:
@@ -69,8 +70,8 @@ class Table:
         with self._changing() as spark:
             plus = self._write_plus(intake.to_frame(rows, self.schema, spark, self.name))
             try:
-                self._refuse_bad_keys(self._files_frame(plus), self._key_positions())
-                keys = self._files_frame(plus).select(*(f"c{p}" for p in self._key_positions()))
+                keys = self.files_frame(plus, self._engine.spark).select(*(f"c{p}" for p in self.key_positions()))
+                check_given(self, keys)
                 minus = self._match_keys(keys.toDF(*(f"c{i}" for i in range(len(self.key)))), required=False)
             except BaseException:
                 self._engine.files.remove(plus)
@@ -163,7 +164,7 @@ class Table:
 
     def count(self) -> int:
         """The number of rows now, from the catalog alone."""
-        return sum(s.sign * s.row_count for s in self._engine.catalog.segments(f"t{self.id}"))
+        return sum(s.sign * s.row_count for s in self.segments())
 
     def reader(self, spark: SparkSession) -> RelationReader:
         """Read this table's segments in a session."""
@@ -177,7 +178,8 @@ class Table:
     def _physical(self) -> list[str]:
         return [f"c{i}" for i in range(len(self.schema))]
 
-    def _key_positions(self) -> list[int]:
+    def key_positions(self) -> list[int]:
+        """Where the columns of the key are."""
         names = [f.name for f in self.schema]
         return [names.index(k) for k in self.key]
 
@@ -185,7 +187,7 @@ class Table:
         if not self.key:
             raise TableError("KEY_REQUIRED", f"table {self.name!r} has no key",
                              "give key=[…] when the table is created, or delete whole rows")  # fmt: skip
-        return StructType([self.schema[p] for p in self._key_positions()])
+        return StructType([self.schema[p] for p in self.key_positions()])
 
     def _write_plus(self, frame: DataFrame) -> str:
         return self._engine.files.write(frame.toDF(*self._physical()), f"t{self.id}")
@@ -198,11 +200,25 @@ class Table:
             self._engine.files.readable(path)
         )
 
-    def _files_frame(self, path: str) -> DataFrame:
-        return self._engine.spark.read.schema(physical_schema(self.schema)).parquet(self._engine.files.readable(path))
+    @property
+    def files(self) -> WarehouseFiles:
+        """Where the rows are."""
+        return self._engine.files
+
+    def files_frame(self, path: str, spark: SparkSession) -> DataFrame:
+        """Written rows, visible or not."""
+        return spark.read.schema(physical_schema(self.schema)).parquet(self.files.readable(path))
+
+    def session(self, *, few: bool) -> SparkSession:
+        """A session to look at rows in: the user's, or one for small work."""
+        return self._engine.sessions.get("delta", {}) if few else self._engine.spark
+
+    def segments(self) -> tuple[SegmentRecord, ...]:
+        """Where the rows are now."""
+        return self._engine.catalog.segments(f"t{self.id}")
 
     def _live(self) -> DataFrame:
-        return self.reader(self._engine.spark).positioned(self._engine.catalog.segments(f"t{self.id}"))
+        return self.reader(self._engine.spark).positioned(self.segments())
 
     def _refuse_incomparable(self) -> None:
         for field in self.schema:
@@ -258,7 +274,7 @@ class Table:
     def _match_keys(self, keys: DataFrame, *, required: bool) -> str:
         columns = self._physical()
         renamed = keys.toDF(*(f"k{i}" for i in range(len(self.key))))
-        on = [F.col(f"c{p}").eqNullSafe(F.col(f"k{i}")) for i, p in enumerate(self._key_positions())]
+        on = [F.col(f"c{p}").eqNullSafe(F.col(f"k{i}")) for i, p in enumerate(self.key_positions())]
         found = self._live().join(F.broadcast(renamed), on).select(*columns, FILE, POSITION, BORN)
         path = self._engine.files.write(found, f"t{self.id}")
         if required:
@@ -269,42 +285,10 @@ class Table:
                                  "delete only keys that are there; nothing was applied")  # fmt: skip
         return path
 
-    def _refuse_bad_keys(self, frame: DataFrame, positions: list[int]) -> None:
-        columns = [f"c{p}" for p in positions]
-        null = frame.where(" OR ".join(f"{c} IS NULL" for c in columns)).limit(1).collect()
-        if null:
-            raise TableError("KEY_NULL", f"a key of {self.name!r} is NULL: {tuple(null[0])}",
-                             "every key column needs a value; nothing was applied")  # fmt: skip
-        twice = frame.groupBy(*columns).count().where("count > 1").limit(1).collect()
-        if twice:
-            raise TableError(
-                "KEY_DUPLICATE",
-                f"the key {tuple(twice[0])[:-1]} of {self.name!r} is given more than once",
-                "give each key once; nothing was applied",
-            )
-
     def check_keys(self, plus: str, minus: str | None = None, beside: Sequence[str] = ()) -> None:
         """Refuse written rows whose keys are NULL, doubled, or taken by the table or by files written `beside`."""
         if self.key:
-            self._refuse_bad_keys(self._files_frame(plus), self._key_positions())
-            self._refuse_existing_keys(plus, minus, beside)
-
-    def _refuse_existing_keys(self, plus: str, minus: str | None, beside: Sequence[str]) -> None:
-        segments = self._engine.catalog.segments(f"t{self.id}")
-        if not beside and not any(s.sign > 0 for s in segments):
-            return
-        live = self._live()
-        if minus is not None:
-            gone = self._engine.spark.read.parquet(self._engine.files.readable(minus)).select(FILE, POSITION)
-            live = live.join(F.broadcast(gone), [FILE, POSITION], "left_anti")
-        columns = [f"c{p}" for p in self._key_positions()]
-        live = live.select(*columns)
-        for path in beside:
-            live = live.unionAll(self._files_frame(path).select(*columns))
-        taken = self._files_frame(plus).select(*columns).join(live, columns, "left_semi").limit(1).collect()
-        if taken:
-            raise TableError("KEY_EXISTS", f"the key {tuple(taken[0])} is in {self.name!r} already",
-                             "use upsert to replace rows; nothing was applied")  # fmt: skip
+            check_written(self, plus, minus, beside)
 
     def _weights(self, changes: intake.Rows, spark: object) -> DataFrame:
         names = _column_names(changes)

@@ -283,7 +283,7 @@ def test_what_is_not_the_files_fault_is_not_held_against_them(
     engine: sw.Engine, landing: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = engine.create_table("keyed", SCHEMA, key=["id"])
-    table.insert([(1, "old", None, None)])
+    table.insert([(1, "old", None, None), (3, "old", None, None)])
     source = table.landing_directory(str(landing))
     land(landing, "a.csv", HEADER + line(2))
 

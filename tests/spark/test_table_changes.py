@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from collections import Counter
 from collections.abc import Callable
@@ -43,6 +44,23 @@ def test_keys(warehouse: sw.Engine, make: Callable[..., sw.Table]) -> None:
     table.delete([(1, "a", 9.0)])
     table.insert([(1, "a", 5.0)])
     assert table.snapshot().where("k = 1 AND part = 'a'").first().v == 5.0
+
+
+def test_keys_are_looked_for_where_they_can_be(warehouse: sw.Engine, make: Callable[..., sw.Table]) -> None:
+    """Files below and above the new keys are not read, those around them are; a name inside of a struct is no key."""
+    table = make("s STRUCT<c1: INT>, k DATE, part INT", [], key=["part", "k"])
+    days = [dt.date(2024, 1, 1) + dt.timedelta(days=n) for n in range(6)]
+    for part in (3, 1, 2):
+        table.insert([((9,), day, part) for day in days[1:5]])
+    for part, day in ((1, days[1]), (2, days[3]), (3, days[4])):
+        with refused(warehouse, "KEY_EXISTS"):
+            table.insert([((0,), days[0], part), ((0,), day, part)])
+    table.insert([((0,), days[0], 0), ((0,), days[5], 4)])
+    table.delete_keys([{"part": 2, "k": days[2]}])
+    table.insert([((0,), days[2], 2)])
+    with refused(warehouse, "KEY_EXISTS"):
+        table.insert([((0,), days[2], 2)])
+    assert table.count() == 14
 
 
 def test_key_operations_need_a_key(warehouse: sw.Engine, make: Callable[..., sw.Table]) -> None:

@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 DATA, STAGING = "data", "staging"
 KEPT_FRAMES = 64
 """How many listings of files are remembered."""
+KEPT_SPANS = 10_000
+"""Of how many files it is remembered which values they hold."""
 
 
 class WarehouseFiles:
@@ -38,6 +40,7 @@ class WarehouseFiles:
         """`root` is the warehouse directory."""
         self.root = root
         self._frames: dict[tuple[int, tuple[str, ...], str], DataFrame] = {}
+        self._spans: dict[tuple[str, str], tuple[Any, Any] | None] = {}
 
     def new_path(self, owner: str, area: str = DATA) -> str:
         """A relative path that nothing uses yet."""
@@ -110,6 +113,18 @@ class WarehouseFiles:
         rows = sum(pq.read_metadata(f).num_rows for f in files)
         return NewSegment(sign, path, rows, sum(f.stat().st_size for f in files))
 
+    def span(self, path: str, column: str) -> tuple[Any, Any] | None:
+        """The least and the greatest value of a column, as the footers of the files state them; None where they do not.
+
+        Files never change, so that they are asked once.
+        """
+        slot = (path, column)
+        if slot not in self._spans:
+            while len(self._spans) >= KEPT_SPANS:
+                self._spans.pop(next(iter(self._spans)))
+            self._spans[slot] = _span_of(self.parquet_files(path), column)
+        return self._spans[slot]
+
     def remove(self, path: str) -> None:
         """Remove files that no commit names; never fails."""
         shutil.rmtree(self.root / path, ignore_errors=True)
@@ -125,6 +140,23 @@ class WarehouseFiles:
                         shutil.rmtree(directory, ignore_errors=True)
                         removed += 1
         return removed
+
+
+def _span_of(files: list[Path], column: str) -> tuple[Any, Any] | None:
+    ends: list[Any] = []
+    for file in files:
+        try:
+            footer = pq.read_metadata(file)
+        except (OSError, pa.ArrowException):
+            return None  # whoever reads the file says what is wrong with it
+        paths = [footer.schema.column(i).path for i in range(footer.num_columns)]
+        at = paths.index(column) if column in paths else None
+        for group in range(footer.num_row_groups):
+            told = footer.row_group(group).column(at).statistics if at is not None else None
+            if told is None or not told.has_min_max or told.null_count:
+                return None
+            ends += [told.min, told.max]
+    return (min(ends), max(ends)) if ends else None
 
 
 def literal_path(path: str) -> str:

@@ -75,12 +75,15 @@ class RelationReader:
         dead = F.broadcast(self.minus(segments).select(FILE, POSITION))
         return positioned.join(dead, [FILE, POSITION], "left_anti").select(*positioned.columns)
 
+    def located(self, segments: Sequence[SegmentRecord]) -> DataFrame:
+        """The bag of live rows, with file and position; there must be plus segments."""
+        return self._without(self.plus(segments).select("*", *_position_columns()), segments)
+
     def snapshot(self, segments: Sequence[SegmentRecord]) -> DataFrame:
         """The bag of live rows."""
         if not (any(s.sign < 0 for s in segments) and any(s.sign > 0 for s in segments)):
             return self.plus(segments)
-        rows = self.plus(segments).select("*", *_position_columns())
-        return self._without(rows, segments).select(*(f"c{i}" for i in range(len(self.schema))))
+        return self.located(segments).select(*(f"c{i}" for i in range(len(self.schema))))
 
     def inserted(self, segments: Sequence[SegmentRecord]) -> DataFrame:
         """The rows that the segments of a delta bring and do not take away again."""
