@@ -167,6 +167,19 @@ def test_an_ordered_result_is_compared_and_its_input_can_be_kept() -> None:
     assert node_key(plan.child) in chosen.kept
 
 
+def test_rows_that_are_taken_back_make_a_copy_of_what_is_ordered_dearer() -> None:
+    wide = Project(LINES, tuple(Item(f"c{i}", col("l_price", "bigint")) for i in range(12)))
+
+    def read(rel: Rel, deletes: float) -> float:
+        """The next refresh of the first rows in order, with all of them kept."""
+        cards = Cardinalities(ROWS, {"lineitem": Expected(100, deletes)}, {}, SHARES, unique)
+        root = Pricing(cards, RATES, AtHand()).root(TopK(rel, (), 10), by_delta=False)
+        return root.price(frozenset({node_key(rel)}), building=False)
+
+    assert read(LINES, 0.5) > read(LINES, 0.0)
+    assert read(wide, 0.5) - read(wide, 0.0) > 2 * (read(LINES, 0.5) - read(LINES, 0.0))
+
+
 def test_observed_rows_replace_estimates() -> None:
     guess = cardinalities(lineitem=60_000)
     told = Cardinalities(ROWS, {"lineitem": Expected(60_000)}, {node_key(TOP): 1_000.0}, SHARES, unique)

@@ -89,8 +89,8 @@ class Pricing:
         compared = (NEW, r.refresh + 3 * r.step + r.compare * 2 * rows.full)
         return Root(group, ((DELTA, r.refresh + r.step), compared) if by_delta else (compared,))
 
-    def group(self, node: Rel, *, kept_by_parent: bool) -> Group:
-        """A node and what is below it."""
+    def group(self, node: Rel, *, kept_by_parent: bool, in_order: bool = False) -> Group:
+        """A node and what is below it; all of its rows are put in order at each refresh where they go `in_order`."""
         if isinstance(node, MultiJoin):
             from slackwater.planning.multi_join_costing import multi_join_group
 
@@ -101,15 +101,18 @@ class Pricing:
             return lookup_group(self, node, kept_by_parent=kept_by_parent)
         redoes = isinstance(node, Aggregate) and not keeps_partials(node)
         keeps_inputs = redoes or node.linearity in (Linearity.BILINEAR, Linearity.KEYED)
-        inputs = tuple(self.group(child, kept_by_parent=keeps_inputs) for child in node.children)
+        orders = isinstance(node, TopK)
+        inputs = tuple(self.group(child, kept_by_parent=keeps_inputs, in_order=orders) for child in node.children)
         ways = _WAYS.get(type(node), _by_algebra)(self, node)
         plain = Group(self.cards.key(node), describe(node), inputs, asked(ways, self, node))
-        kept = self.keeping(node, plain, kept_by_parent)
+        kept = self.keeping(node, plain, kept_by_parent, in_order=in_order)
         return plain if kept is None else Group(plain.key, plain.label, inputs, plain.ways, (kept,))
 
     # --- states ----------------------------------------------------------------------------------
 
-    def keeping(self, node: Rel, plain: Group, kept_by_parent: bool, inputs: int | None = None) -> Keeping | None:
+    def keeping(
+        self, node: Rel, plain: Group, kept_by_parent: bool, inputs: int | None = None, *, in_order: bool = False
+    ) -> Keeping | None:
         """The state that a node can have; `inputs` where the memo has others than the plan."""
         below = node.child if isinstance(node, Aggregate) else node
         if self.allowed is not None and plain.key not in self.allowed:
@@ -121,7 +124,7 @@ class Pricing:
                 return None
             ways = _kept_aggregate(self, node)
         elif kept_by_parent and worth_a_state(node):
-            ways = kept_rows(self, node, plain, inputs)
+            ways = kept_rows(self, node, plain, inputs, in_order=in_order)
         else:
             return None
         key, rows = plain.key, self.cards.of(node)
@@ -296,7 +299,11 @@ def _aggregate(pricing: Pricing, node: Rel) -> Ways:
 
 def _width(node: Aggregate) -> float:
     """How much more a group with several keys costs than one with a single key: each is hashed and compared."""
-    return 1.0 + KEY_SHARE * max(len(node.groups) - 1, 0)
+    return _keyed(len(node.groups))
+
+
+def _keyed(columns: int) -> float:
+    return 1.0 + KEY_SHARE * max(columns - 1, 0)
 
 
 def _top(pricing: Pricing, node: Rel) -> Ways:
@@ -344,14 +351,18 @@ _WAYS: dict[type[Rel], Callable[[Pricing, Rel], Ways]] = {
 # --- ways with a state ---------------------------------------------------------------------------------------------
 
 
-def kept_rows(pricing: Pricing, node: Rel, plain: Group, inputs: int | None = None) -> Ways:
-    """The ways of a node whose rows are kept; `inputs` where the memo has others than the plan."""
+def kept_rows(pricing: Pricing, node: Rel, plain: Group, inputs: int | None = None, *, in_order: bool = False) -> Ways:
+    """The ways of a node whose rows are kept; `inputs` where the memo has others than the plan.
+
+    To put rows in order, those that were taken back must first be found by value among the others.
+    """
     rows, r = pricing.cards.of(node), pricing.rates
     nothing = (Demand.NOTHING,) * (len(node.children) if inputs is None else inputs)
+    each = r.state_row + (_keyed(len(node.schema)) * r.merge if in_order and rows.deletes > 0 else 0.0)
 
     def ways(demand: Demand) -> tuple[Way, ...]:
         reads = bool(demand & OLD) + bool(demand & NEW)
-        scans = r.state_row * rows.full * reads
+        scans = each * rows.full * reads
         if not rows.touched or not demand & (DELTA | NEW):
             return (Way(scans, nothing),)
         append = r.append + r.write * rows.delta
