@@ -201,6 +201,26 @@ def test_a_delete_since_is_not_looked_up() -> None:
     assert [x.since for x in program.root.walk() if isinstance(x, Probe)] == [None]
 
 
+def test_a_row_that_another_took_the_place_of_keeps_its_key_waiting() -> None:
+    """What waits of `s` is then a row less and a row more of one key, and that key is not settled."""
+    found = call("and", equal("s1", "t0"), equal("s1", "t1"), dtype="boolean")
+    inner = n.Join(scan("s", "s"), scan("t", "t"), found)
+    engine = Refresher(with_lookups(n.Join(scan("r", "r"), inner, equal("r0", "s0")), lambda t: KEYS[t], lambda _: 1.0))
+    waiting = frozenset(key for key, node in engine.nodes.items() if isinstance(node, Waiting))
+    assert len(waiting) == 2
+
+    def row(table: str, *ints: int) -> tuple[Any, ...]:
+        return (*ints, *(None for _ in TABLES[table][len(ints) :]))
+
+    engine.refresh(
+        {"r": Bag([(row("r", 3), 1)]), "s": Bag([(row("s", 3, 1), 1)]), "t": Bag([(row("t", 1, 1), 1)])}, waiting
+    )
+    engine.refresh({"s": Bag([(row("s", 3, 1), -1), (row("s", 3, 2), 1)])}, waiting)
+    engine.refresh({"t": Bag([(row("t", 2, 2), 1)])}, waiting)
+    assert engine.result == engine.reference()
+    assert len(engine.result.rows()) == 1
+
+
 def test_sides_without_a_key_are_not_looked_up() -> None:
     r, s = scan("r", "r"), scan("s", "s")
     by_other = n.Join(r, s, call("=", col("r2", "string"), col("s2", "string"), dtype="boolean"))
