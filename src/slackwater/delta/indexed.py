@@ -10,6 +10,10 @@ the index and what came since one after the other, and the weights add up:
 
     D(R) ⋈ I   ∪   D(R) ⋈ (S ∪ D(B))
 
+Who asks for the join as a whole, its old output or its new one, has it the same way:
+
+    F_old(R ⋈ B)  =  F_old(R) ⋈ (I ∪ S)
+
 An index is never changed. When much has come since it was made, it is made anew.
 """
 
@@ -37,10 +41,24 @@ def probed(node: LookupJoin, came: Rel, env: Environment, asks: Asks) -> Rel | N
     return union(Probe(came, held, None, node), later)
 
 
+def probed_full(node: LookupJoin, env: Environment, asks: Asks, at: str) -> Rel | None:
+    """The whole output at a version, by the index; None where there is none at hand, or deletes have come to it."""
+    index = node.index
+    if index is None or node_key(index) not in env.states:
+        return None
+    key = node_key(index)
+    since = _since(index, key, env, asks) if at == "new" else _since_before(index, key, env)
+    if since is not None and since.weighted:
+        return None  # it would read the rows that ask twice
+    return Probe(asks.full(node.rows, at), Input(f"index_{key}", index.fields), since, node)
+
+
+def _since_before(index: Indexed, key: str, env: Environment) -> Rel | None:
+    return Input(f"since_{key}", index.schema, env.states[key]) if key in env.since else None
+
+
 def _since(index: Indexed, key: str, env: Environment, asks: Asks) -> Rel | None:
-    parts: list[Rel] = [Input(f"since_{key}", index.schema, env.states[key])] if key in env.since else []
-    change = change_of_index(index, env, asks)
-    parts += [change] if change is not None else []
+    parts = [part for part in (_since_before(index, key, env), change_of_index(index, env, asks)) if part is not None]
     return union(*parts) if parts else None
 
 

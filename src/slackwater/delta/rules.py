@@ -28,7 +28,7 @@ from slackwater.algebra.scalars import ScalarFilter
 from slackwater.algebra.windows import Window
 from slackwater.delta import aggregate as agg
 from slackwater.delta.environment import Asks, Environment, Purpose
-from slackwater.delta.indexed import build_index, keep_indexes
+from slackwater.delta.indexed import build_index, keep_indexes, probed_full
 from slackwater.delta.join import join_delta
 from slackwater.delta.linear import linear_delta
 from slackwater.delta.lookup import keep_waiting, lookup_delta
@@ -238,6 +238,10 @@ def _plain_full(node: Rel, env: Environment, at: str) -> Rel:
         _share_full(node, env)
         if node.index is not None:
             build_index(node.index, env, lookup_asks(env))
+    if isinstance(node, LookupJoin):
+        found = probed_full(node, env, lookup_asks(env), at)
+        if found is not None:
+            return found
     if isinstance(node, Join):
         sent = env.side_to_send(node.left, node.right)
         return Join(full(node.left, env, at), full(node.right, env, at), node.condition, sent)

@@ -5,9 +5,12 @@ from __future__ import annotations
 from slackwater.algebra.expressions import quote
 from slackwater.algebra.generate import Generate, Values
 from slackwater.algebra.joins import EXISTS, SEMI, MatchJoin, OuterJoin
-from slackwater.algebra.lookups import Probe
+from slackwater.algebra.lookups import LookupJoin, Probe
 
 WEIGHT = "_w"
+
+UNORDERED = ("interval", "variant")
+"""Types whose values are equal or not, but neither less nor greater."""
 
 
 def _listed(columns: list[str], weighted: bool) -> str:
@@ -57,9 +60,26 @@ def probe(node: Probe, asking: str, index: str, since: str | None) -> str:
     if since is not None:
         later = " AND ".join(f"{p.asks.text} = r.{quote(p.column)}" for p in lookup.pairs)
         text += f"\nLEFT JOIN {since} AS r\n  ON {later}"
-    condition = lookup.condition.text if lookup.condition is not None else "TRUE"
     there = quote(lookup.pairs[0].column)
-    return f"SELECT * FROM (\n{text}) WHERE {there} IS NOT NULL AND {condition}"
+    return f"SELECT * FROM (\n{text}) WHERE {' AND '.join([f'{there} IS NOT NULL', *_beside_the_key(lookup)])}"
+
+
+def _beside_the_key(lookup: LookupJoin) -> list[str]:
+    """The terms of a lookup's condition beside those that name the key, none of which looks like one.
+
+    Counter-example: Spark makes `=` a part of the key that it hashes by wherever it can, and takes the parts in the
+    order of the text. The table that is kept is hashed by the key alone, in the order of the pairs.
+    """
+    named = [frozenset((p.asks.text, quote(p.column))) for p in lookup.pairs]
+    terms = lookup.condition.conjuncts() if lookup.condition is not None else ()
+    found = []
+    for term in terms:
+        if term.op != "=" or term.args[0].dtype in UNORDERED:
+            found.append(term.text)
+        elif frozenset(arg.text for arg in term.args) not in named:
+            one, two = (arg.text for arg in term.args)
+            found.append(f"({one} >= {two} AND {one} <= {two})")
+    return found
 
 
 def generate(node: Generate, child: str) -> str:

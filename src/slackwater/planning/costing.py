@@ -37,7 +37,7 @@ from slackwater.planning.rates import Rates
 from slackwater.planning.sending import rows_to_send
 from slackwater.planning.state_choice import Root, price
 
-DELTA, OLD, NEW, LOOKUP = Demand.DELTA, Demand.OLD, Demand.NEW, Demand.LOOKUP
+DELTA, OLD, NEW, LOOKUP, SEEK = Demand.DELTA, Demand.OLD, Demand.NEW, Demand.LOOKUP, Demand.SEEK
 
 BROADCAST_ROWS = 400_000
 """The most rows that are worth sending to every task."""
@@ -146,7 +146,7 @@ class Pricing:
         """A demand on an input: what does not change has no delta, and its new output is its old one."""
         if self.cards.of(child).touched:
             return demand
-        return demand & LOOKUP | (OLD if demand & (OLD | NEW) else Demand.NOTHING)
+        return demand & (LOOKUP | SEEK) | (OLD if demand & (OLD | NEW) else Demand.NOTHING)
 
 
 def worth_a_state(node: Rel) -> bool:
@@ -197,7 +197,12 @@ def _rows_for(rows: Rows, demand: Demand) -> float:
 def _scan(pricing: Pricing, node: Rel) -> Ways:
     rows, r = pricing.cards.of(node), pricing.rates
     each = r.scan_row + r.scan_value * len(node.schema)
-    return lambda demand: (Way(each * _rows_for(rows, demand)),)
+
+    def ways(demand: Demand) -> tuple[Way, ...]:
+        opened = r.step / 2 if rows.touched and demand & NEW else 0.0  # Spark has not seen its newest files before
+        return (Way(opened + each * _rows_for(rows, demand)),)
+
+    return ways
 
 
 def _linear(pricing: Pricing, node: Rel) -> Ways:

@@ -11,7 +11,7 @@ from slackwater.algebra.lookups import Indexed, LookupJoin
 from slackwater.algebra.printer import describe
 from slackwater.delta.rules import repeatable
 from slackwater.planning.cardinality import row_bytes
-from slackwater.planning.costing import DELTA, LOOKUP, NEW, OLD, Pricing, asked, join_ways, meet
+from slackwater.planning.costing import DELTA, LOOKUP, NEW, OLD, SEEK, Pricing, asked, join_ways, meet
 from slackwater.planning.memo import Demand, Group, Keeping, Way, Ways
 from slackwater.planning.state_choice import price
 
@@ -24,11 +24,18 @@ SINCE = 0.1
 PILED = 6
 """What has come since an index was made is so many deltas, on the average: more are merged, or the index made anew."""
 
-INDEXED = (25_000, 10_000_000)
-"""An index has so many rows at least and at most: fewer are sent to every task anyway, and more would not fit there."""
+INDEXED = 10_000_000
+"""An index has so many rows at most: more would not fit there."""
+
+SENT_ANYWAY = 25_000
+"""Fewer rows than these are sent to every task as cheaply as what has come since an index was made. They have an index
+only where hardly anything comes: then nothing has to be sent."""
 
 INDEX_BYTES = 1_500_000_000
 """The most bytes of an index."""
+
+NEVER = 1e9
+"""Seconds of a way that there is not."""
 
 ENTRY = 1.4
 """The bytes of a row in an index, against those of a row in Spark's memory."""
@@ -70,10 +77,11 @@ def _met_whole(pricing: Pricing, node: LookupJoin) -> float:
 
 def _read_whole(pricing: Pricing, node: LookupJoin) -> Ways:
     def ways(demand: Demand) -> tuple[Way, ...]:
-        others = demand & ~LOOKUP
+        others = demand & ~(LOOKUP | SEEK)
+        seconds = NEVER if demand & SEEK else 0.0  # without an index the whole join is a join like any other
         if not demand & LOOKUP:
-            return (Way(0.0, (others,)),)
-        return (Way(_met_whole(pricing, node), (pricing.asks(node.looked_up, others | NEW),)),)
+            return (Way(seconds, (others,)),)
+        return (Way(seconds + _met_whole(pricing, node), (pricing.asks(node.looked_up, others | NEW),)),)
 
     return ways
 
@@ -86,16 +94,20 @@ def _kept_index(pricing: Pricing, node: LookupJoin, plain: Group) -> Keeping | N
         return None
     if not all(map(repeatable, node.looked_up.walk())):
         return None
-    if not rows.touched or not INDEXED[0] <= looked_up.full <= INDEXED[1] or size > INDEX_BYTES:
+    if not rows.touched or looked_up.full > INDEXED or size > INDEX_BYTES:
+        return None
+    if looked_up.full < SENT_ANYWAY and looked_up.delta >= 1.0:
         return None
 
     likely = min(looked_up.delta, 1.0)  # of a side that hardly ever changes, less than a row is expected
 
     def ways(demand: Demand) -> tuple[Way, ...]:
-        others, seconds = demand & ~LOOKUP, 0.0
-        if demand & LOOKUP:  # what came since is sent to every task, at the same time as other small inputs
+        others, seconds = demand & ~(LOOKUP | SEEK), 0.0
+        if demand & (LOOKUP | SEEK):  # what came since is sent to every task, at the same time as other small inputs
             since = min(SINCE * looked_up.full, PILED * looked_up.delta)
-            seconds += r.probe * rows.delta + likely * r.append + r.build * (since + looked_up.delta)
+            seconds += likely * r.append + r.build * (since + looked_up.delta)
+        if demand & LOOKUP:
+            seconds += r.probe * rows.delta
         if looked_up.touched:
             seconds += likely * r.append + r.write * looked_up.delta
             others |= DELTA
@@ -116,19 +128,28 @@ def _without(pricing: Pricing, node: LookupJoin, at: int) -> Ways:
     rows, looked_up, out = (pricing.cards.of(x) for x in (node.rows, node.looked_up, node))
     full, r = join_ways(pricing, node), pricing.rates
 
+    def sought(demand: Demand) -> Way:
+        """All rows of the one side look up the other."""
+        asks = [Demand.NOTHING, Demand.NOTHING]
+        asks[at], asks[1 - at] = demand, SEEK
+        versions = bool(demand & OLD) + bool(demand & NEW)
+        return Way(versions * (r.probe * rows.full + r.emit * out.full), tuple(asks))
+
     def ways(demand: Demand) -> tuple[Way, ...]:
-        (way,) = full(demand & (OLD | NEW))
-        seconds, asks = way.seconds, list(way.demands)
-        if demand & DELTA:
-            seconds += r.emit * out.delta
-            if rows.touched:
-                asks[at] |= DELTA
-                asks[1 - at] |= LOOKUP
-            if looked_up.touched:
-                seconds += meet(r, looked_up.delta, rows.full) + r.step / 2
-                asks[at] |= OLD
-                asks[1 - at] |= DELTA
-        return (Way(seconds, tuple(asks)),)
+        whole = demand & (OLD | NEW)
+        found = (*full(whole), sought(whole)) if whole else full(whole)
+        return tuple(with_delta(way) for way in found) if demand & DELTA else found
+
+    def with_delta(way: Way) -> Way:
+        seconds, asks = way.seconds + r.emit * out.delta, list(way.demands)
+        if rows.touched:
+            asks[at] |= DELTA
+            asks[1 - at] |= LOOKUP
+        if looked_up.touched:
+            seconds += meet(r, looked_up.delta, rows.full) + r.step / 2
+            asks[at] |= OLD
+            asks[1 - at] |= DELTA
+        return Way(seconds, tuple(asks))
 
     return ways
 
@@ -151,18 +172,20 @@ def _keeping(pricing: Pricing, node: LookupJoin, plain: Group) -> Keeping | None
     at = node.children.index(node.rows)
 
     def ways(demand: Demand) -> tuple[Way, ...]:
-        (way,) = plain.ways(demand & (OLD | NEW))
+        found = plain.ways(demand & (OLD | NEW))
+        return tuple(with_delta(way) for way in found) if demand & DELTA else found
+
+    def with_delta(way: Way) -> Way:
         seconds, asks = way.seconds, list(way.demands)
-        if demand & DELTA:
-            seconds += r.emit * out.delta + meet(r, looked_up.delta, many) + r.state_row * many + r.step / 2
-            asks[1 - at] |= DELTA
-            if rows.touched:
-                seconds += r.append + r.write * rows.delta
-                asks[at] |= DELTA
-                if node.index is None:
-                    seconds += _met_whole(pricing, node)
-                asks[1 - at] |= NEW if node.index is None else LOOKUP
-        return (Way(seconds, tuple(asks)),)
+        seconds += r.emit * out.delta + meet(r, looked_up.delta, many) + r.state_row * many + r.step / 2
+        asks[1 - at] |= DELTA
+        if rows.touched:
+            seconds += r.append + r.write * rows.delta
+            asks[at] |= DELTA
+            if node.index is None:
+                seconds += _met_whole(pricing, node)
+            asks[1 - at] |= NEW if node.index is None else LOOKUP
+        return Way(seconds, tuple(asks))
 
     build = 0.0
     if plain.key not in pricing.at_hand.states:

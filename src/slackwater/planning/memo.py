@@ -1,9 +1,10 @@
 """The memo: for every node of a plan, the ways to produce what is asked of it, and what each way asks of the inputs.
 
 A refresh asks a node for up to three things: its *delta*, its *old* output and its *new* output; and the side of a join
-that is looked up by key, to be *looked up* at the new version, row by row. A way says what it
-costs on top of its inputs and what it asks of each of them. Whether the node's own output was kept as a state decides
-which ways there are. The state choice is the first client of the memo; other rules may add ways to the same groups.
+that is looked up by key, to be *looked up* at the new version by the rows that came, or to be *sought* by all rows of
+the other side, at any version. A way says what it costs on top of its inputs and what it asks of each of them. Whether
+the node's own output was kept as a state decides which ways there are. The state choice is the first client of the
+memo; other rules may add ways to the same groups.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ class Demand(Flag):
     OLD = 2
     NEW = 4
     LOOKUP = 8
+    SEEK = 16
 
 
 @dataclass(frozen=True, slots=True)
