@@ -201,6 +201,29 @@ def test_a_delete_since_is_not_looked_up() -> None:
     assert [x.since for x in program.root.walk() if isinstance(x, Probe)] == [None]
 
 
+def test_a_whole_join_is_looked_up() -> None:
+    """What comes to `t` meets all of `r ⋈ s`; with an index on `s` at hand, `s` is not read for it."""
+    found = call("and", equal("r0", "t0"), equal("r1", "t1"), dtype="boolean")
+    engine = Refresher(marked(n.Join(n.Join(scan("r", "r"), scan("s", "s"), equal("r0", "s0")), scan("t", "t"), found)))
+    on_s = frozenset(
+        key
+        for key, x in engine.nodes.items()
+        if isinstance(x, Indexed) and {s.table for s in x.walk() if isinstance(s, n.Scan)} == {"s"}
+    )
+    assert len(on_s) == 1
+
+    def row(table: str, *ints: int) -> tuple[Any, ...]:
+        return (*ints, *(None for _ in TABLES[table][len(ints) :]))
+
+    engine.refresh({"r": Bag([(row("r", 1, 2), 1)]), "s": Bag([(row("s", 1, 5), 1)])}, on_s)
+    came = {"t": Bag([(row("t", 1, 2), 1)])}
+    program = engine._compiled("incremental", came, on_s, compare=False, settle=False)
+    assert program.scans == {("r", "old"), ("t", "delta")}
+    engine.refresh(came, on_s)
+    assert engine.result == engine.reference()
+    assert len(engine.result.rows()) == 1
+
+
 def test_a_row_that_another_took_the_place_of_keeps_its_key_waiting() -> None:
     """What waits of `s` is then a row less and a row more of one key, and that key is not settled."""
     found = call("and", equal("s1", "t0"), equal("s1", "t1"), dtype="boolean")
