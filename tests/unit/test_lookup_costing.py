@@ -64,23 +64,6 @@ def test_an_index_has_neither_few_nor_very_many_rows(rows: float) -> None:
     assert not indexes(MARKED) & {g.key for g in root.group.walk() if g.keepings}
 
 
-def test_few_rows_have_an_index_where_hardly_any_come() -> None:
-    """What is sent to every task otherwise, 10,000 suppliers or 25 nations, is then not sent at all."""
-    few = {**ROWS, "customer": 10_000.0}
-
-    def offered(coming: float) -> set[str]:
-        expected = {"lineitem": Expected(6_000), "orders": Expected(1_500), "customer": Expected(coming)}
-        root = Pricing(Cardinalities(few, expected, {}, {}, unique), CHEAP_WRITES, AtHand()).root(MARKED, by_delta=True)
-        return {g.key for g in root.group.walk() if g.keepings}
-
-    assert isinstance(MARKED, LookupJoin)
-    inner = MARKED.looked_up
-    assert isinstance(inner, LookupJoin)
-    assert inner.index is not None
-    assert node_key(inner.index) in offered(0.01)
-    assert node_key(inner.index) not in offered(100.0)
-
-
 def test_what_waits_takes_the_place_of_all_rows() -> None:
     """Once what it costs to find out is spread over many refreshes."""
     long = AtHand(serves=1000.0)
