@@ -13,9 +13,6 @@ PYSPARK_4.2 := 4.2.0
 PYSPARK_4.3 := 4.3.0
 MATRIX_TESTS := $(MATRIX:%=test-spark-%)
 
-# Two processes: one runs everything that needs Spark, one test after another; the other one all the rest.
-PYTEST := python -m pytest -n 2 --dist loadgroup
-
 .PHONY: help demo test test-all test-matrix fuzz $(MATRIX_TESTS) lint format tpcds-data bench docs clean
 
 help: ## list these commands
@@ -25,11 +22,11 @@ demo: $(READY) ## see it work, in a minute or two
 	@source .venv/environment.sh && .venv/bin/slackwater demo
 
 test: $(READY) ## run the tests, but for the slow ones
-	@source .venv/environment.sh && .venv/bin/$(PYTEST) -m "not slow"
+	@source .venv/environment.sh && .venv/bin/python -m pytest -m "not slow"
 
 test-all: $(READY) ## run all tests, the fuzzer and both benchmark suites among them
 	@$(MAKE) --no-print-directory tpcds-data || echo "==> without its data the tests of TPC-DS are skipped"
-	@source .venv/environment.sh && .venv/bin/$(PYTEST)
+	@source .venv/environment.sh && .venv/bin/python -m pytest
 
 fuzz: $(READY) ## look for wrong answers with 10,000 random cases and 500 on Spark
 	@source .venv/environment.sh && .venv/bin/python -m tests.fuzz
@@ -61,7 +58,7 @@ clean: ## remove the environments and everything generated
 
 $(MATRIX_TESTS): test-spark-%: .venv-%/.ready
 	@echo "==> PySpark $(PYSPARK_$*)"
-	@source .venv-$*/environment.sh && .venv-$*/bin/$(PYTEST) -m "not slow"
+	@source .venv-$*/environment.sh && .venv-$*/bin/python -m pytest -m "not slow"
 
 $(READY): $(SETUP_INPUTS)
 	@scripts/setup

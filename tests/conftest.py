@@ -21,17 +21,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-WITH_SPARK = frozenset({"spark", "fault"})
-"""The directories of tests that use a Spark, or start one of their own."""
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever asks for a session is a Spark test; where tests run side by side, those of Spark take turns."""
+    """Whatever asks for a session is a Spark test."""
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
-        if item.get_closest_marker("spark") is not None or item.path.parent.name in WITH_SPARK:
-            item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture(scope="session")
