@@ -208,6 +208,15 @@ def test_a_side_that_is_asked_for_its_matches_cannot_be_sent() -> None:
     assert price_of(pricing, small_asks, Demand.NEW) > 2 * price_of(pricing, large_asks, Demand.NEW)
 
 
+def test_the_newest_files_of_a_table_that_changes_have_to_be_opened() -> None:
+    table = ORDERS.children[0]
+    changing = Pricing(cardinalities(orders=1.0), RATES, AtHand())
+    steady = Pricing(cardinalities(), RATES, AtHand())
+    opened = price_of(changing, table, Demand.NEW) - price_of(changing, table, Demand.OLD)
+    assert opened > RATES.step / 4
+    assert price_of(steady, table, Demand.NEW) == price_of(steady, table, Demand.OLD)
+
+
 def test_texts_that_are_compared_with_patterns_are_kept() -> None:
     """To read them again means to compare them again, which costs more than all else."""
     notes = Scan("orders", (Field("o_key", "bigint"), Field("o_note", "string")), (0, 1))

@@ -12,9 +12,10 @@ from slackwater.algebra.nodes import Rel
 from slackwater.algebra.printer import node_key
 from slackwater.planning.cardinality import Cardinalities, Expected
 from slackwater.planning.costing import AtHand, Pricing
+from slackwater.planning.lookup_costing import NEVER
 from slackwater.planning.lookups import with_lookups
 from slackwater.planning.memo import Demand
-from slackwater.planning.state_choice import Root, choose
+from slackwater.planning.state_choice import Root, choose, price
 from slackwater.planning.strategies import STRATEGIES, plan_states
 from tests.unit.test_costing import CHEAP_WRITES, ROWS, SHARES, TOP, unique
 
@@ -45,6 +46,17 @@ def test_an_index_takes_the_place_of_the_side_that_is_looked_up() -> None:
     assert node_key(MARKED.looked_up) not in kept, "its rows are not read any more"
     asked = memo(MARKED, few, AtHand(frozenset(kept), everything=False)).demanded(frozenset(kept))
     assert not asked.get(node_key(MARKED.looked_up), Demand.NOTHING) & (Demand.NEW | Demand.OLD)
+
+
+def test_a_whole_join_is_sought_in_an_index() -> None:
+    """What comes to the side above then costs no copy of the join below it, which would be kept otherwise."""
+    assert isinstance(MARKED, LookupJoin)
+    assert MARKED.index is not None
+    index = node_key(MARKED.index)
+    (join,) = [g for g in memo(MARKED, ALL).group.walk() if g.key == node_key(MARKED.waiting)]
+    with_it = price(join, Demand.OLD, frozenset({index}), building=False)
+    without = price(join, Demand.OLD, frozenset(), building=False)
+    assert with_it < without < NEVER
 
 
 def test_an_index_is_of_no_use_where_nobody_asks() -> None:
