@@ -49,7 +49,7 @@ def lookup_group(pricing: Pricing, node: LookupJoin, *, kept_by_parent: bool) ->
         found[1 - at] = index_group(pricing, node, node.index, found[1 - at])
     inputs = tuple(found)
     waiting = node.waiting
-    ways = asked(_without(pricing, node, at), pricing, node)
+    ways = asked(_without(pricing, node, at, seekable=bool(inputs[1 - at].keepings)), pricing, node)
     plain = Group(pricing.cards.key(waiting), describe(waiting), inputs, ways)
     kept = _keeping(pricing, node, plain)
     joined = plain if kept is None else Group(plain.key, plain.label, inputs, plain.ways, (kept,))
@@ -121,7 +121,7 @@ def _kept_index(pricing: Pricing, node: LookupJoin, plain: Group) -> Keeping | N
 # --- joining ---------------------------------------------------------------------------------------------------------
 
 
-def _without(pricing: Pricing, node: LookupJoin, at: int) -> Ways:
+def _without(pricing: Pricing, node: LookupJoin, at: int, *, seekable: bool) -> Ways:
     """The join without what waits; its delta looks up what came on the one side, and meets old rows on the other."""
     if node.index is None:
         return join_ways(pricing, node)
@@ -137,7 +137,7 @@ def _without(pricing: Pricing, node: LookupJoin, at: int) -> Ways:
 
     def ways(demand: Demand) -> tuple[Way, ...]:
         whole = demand & (OLD | NEW)
-        found = (*full(whole), sought(whole)) if whole else full(whole)
+        found = (*full(whole), sought(whole)) if whole and seekable else full(whole)
         return tuple(with_delta(way) for way in found) if demand & DELTA else found
 
     def with_delta(way: Way) -> Way:

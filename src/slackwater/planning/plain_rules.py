@@ -51,7 +51,7 @@ def plain_choice(
 
 def _indexed(node: LookupJoin, rows: float) -> bool:
     """Whether the side that is looked up is of a size for an index."""
-    return node.index is not None and MANY < rows <= lookup_costing.INDEXED
+    return node.index is not None and max(MANY, lookup_costing.SENT_ANYWAY) < rows <= lookup_costing.INDEXED
 
 
 def lasts(node: LookupJoin, coming: Mapping[str, Expected]) -> bool:
