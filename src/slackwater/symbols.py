@@ -12,6 +12,7 @@ from slackwater.algebra.expressions import quote
 from slackwater.algebra.nodes import Field
 from slackwater.capture.plans import TableShape
 from slackwater.table import Table
+from slackwater.type_names import type_text
 from slackwater.view import View
 
 
@@ -26,7 +27,7 @@ class Symbols:
         shapes: dict[int, TableShape] = {}
         for relation in relations:
             number = _number(relation)
-            fields = tuple(Field(f.name, f.dataType.simpleString()) for f in relation.schema)
+            fields = tuple(Field(f.name, type_text(f.dataType)) for f in relation.schema)
             shapes[number] = TableShape(relation.name, fields)
             if self._bound.get((id(spark), relation.name)) != number:
                 symbol(spark, relation).createOrReplaceTempView(quote(relation.name))

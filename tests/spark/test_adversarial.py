@@ -277,7 +277,7 @@ def test_hostile_names_of_tables_columns_and_views(warehouse: sw.Engine) -> None
     assert view.changes().columns[:2] == ["out.1", "se`lect"]
     recomputed = warehouse.create_view(
         "' OR 1=1",
-        f"""SELECT t.{quoted[1]}, try_to_number(o.`order`, '9') AS `{{x}}`, '${{spark.app.name}}' AS text
+        f"""SELECT t.{quoted[1]}, size(arrays_zip(array(o.`order`))) AS `{{x}}`, '${{spark.app.name}}' AS text
             FROM `t.``1``; --` t LEFT JOIN `{other}` o ON t.{quoted[0]} = o.`group`""",
     )
     table.insert([(3, 3, 3, 3, 3, 3, 3)])
@@ -292,7 +292,7 @@ def test_tables_named_like_our_own_inputs(warehouse: sw.Engine) -> None:
     warehouse.create_table("result_old@new", "a INT").insert([(n,) for n in range(4)])
     joined = "FROM result_old r LEFT JOIN `result_old@new` n ON r.a = n.a"
     followed = warehouse.create_view(fresh(), f"SELECT r.a, n.a AS b {joined}")
-    recomputed = warehouse.create_view(fresh(), f"SELECT r.a, try_to_number(concat('', n.a), '99') AS b {joined}")
+    recomputed = warehouse.create_view(fresh(), f"SELECT r.a, size(arrays_zip(array(n.a))) AS b {joined}")
     table.insert([(20,)])
     settle(followed)
     settle(recomputed, "recompute")

@@ -116,6 +116,44 @@ def test_the_state_of_an_ordering_is_used(engine: sw.Engine) -> None:
     assert view.verify(), str(view.verify())
 
 
+NESTED = {
+    "(SELECT i FROM {n} ORDER BY i LIMIT 10) OFFSET 3": range(4, 11),
+    "(SELECT i FROM {n} ORDER BY i LIMIT 10) LIMIT 5 OFFSET 3": range(4, 9),
+    "(SELECT i FROM {n} ORDER BY i LIMIT 10 OFFSET 2) OFFSET 3": range(6, 13),
+    "(SELECT i FROM {n} ORDER BY i LIMIT 10 OFFSET 2) LIMIT 20 OFFSET 8": range(11, 13),
+    "(SELECT i FROM {n} ORDER BY i OFFSET 25) LIMIT 3": range(26, 29),
+    "(SELECT i FROM {n} ORDER BY i LIMIT 3) OFFSET 4": range(0),
+    "(SELECT i FROM {n} ORDER BY i LIMIT 10) ORDER BY i DESC LIMIT 2 OFFSET 1": range(8, 10),
+}
+
+
+def test_limits_of_limits(warehouse: sw.Engine) -> None:
+    """The rows are written out here: a LIMIT is verified by the plan that was read, which would share a misreading."""
+    numbers = warehouse.create_table(fresh("n"), "i INT")
+    numbers.insert([(i,) for i in range(2, 31)])
+    views = {q: warehouse.create_view(fresh(), f"SELECT i FROM {q.format(n=numbers.name)}") for q in NESTED}
+    numbers.insert([(1,)])
+    for query, expected in NESTED.items():
+        views[query].refresh()
+        assert sorted(row.i for row in views[query].result().collect()) == list(expected), query
+
+
+def test_what_only_says_where_rows_go_is_passed_over(warehouse: sw.Engine) -> None:
+    numbers = warehouse.create_table(fresh("n"), "i INT, k INT")
+    numbers.insert([(i, i % 3) for i in range(9)])
+    queries = (
+        "SELECT /*+ REPARTITION(3) */ k, count(*) AS n FROM {n} GROUP BY k",
+        "SELECT i, k FROM {n} DISTRIBUTE BY k SORT BY i",
+        "SELECT /*+ REBALANCE */ i FROM {n} WHERE k > 0",
+        "SELECT n.i, r.id FROM {n} n CROSS JOIN range(1, 4) r",
+    )
+    for query in queries:
+        view = warehouse.create_view(fresh(), query.format(n=numbers.name), strict=True)
+        numbers.insert([(20, 1)])
+        view.refresh()
+        assert view.verify(), query
+
+
 def test_a_cte_that_is_read_twice_is_kept_once(warehouse: sw.Engine) -> None:
     table = warehouse.create_table(fresh("t"), "g INT, k INT, v INT")
     table.insert([(n % 40, n % 7, n) for n in range(4000)])

@@ -13,6 +13,7 @@ from slackwater.algebra.aggregates import is_collated
 from slackwater.algebra.expressions import Expr, call, col, lit, quote, string_text
 from slackwater.capture.collations import by_bytes, with_collation
 from slackwater.capture.literals import TIME_ARITHMETIC, special_literal, time_arithmetic
+from slackwater.capture.spellings import OBJECT, spelled
 from slackwater.capture.trees import Tree, attribute_id, type_name
 from slackwater.capture.trees import Unsupported as Unsupported
 from slackwater.capture.unsaid import LENIENT
@@ -26,6 +27,7 @@ _UNARY = {"Not": "not", "IsNull": "is_null", "IsNotNull": "is_not_null", "UnaryM
 _TRANSPARENT = (
     "KnownNotNull",
     "KnownNullable",
+    "KnownNotContainsNull",
     "KnownFloatingPointNormalized",
     "NormalizeNaNAndZero",
     "TaggingExpression",
@@ -118,7 +120,7 @@ class ExpressionReader:
             self.names.read.setdefault(name, dtype)
             return col(name, dtype)
         if name == "Literal":
-            return _literal(tree)
+            return Expr("object", (), "") if OBJECT in tree.props else _literal(tree)
         if name == "ScalarSubquery" and self.scalar is not None:
             return self.scalar(tree)
         if name == "Alias" or name in _TRANSPARENT:
@@ -153,6 +155,9 @@ class ExpressionReader:
 
     def _combine(self, tree: Tree, args: tuple[Expr, ...]) -> Expr:
         name = tree.name
+        found = spelled(tree, args)
+        if found is not None:
+            return found
         if tree.props.get("lenient"):
             _check_properties(tree)
             return _lenient(tree, args)

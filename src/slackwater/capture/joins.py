@@ -21,6 +21,9 @@ _GENERATORS = {
 }  # fmt: skip
 """Generators that are deterministic and whose SQL spelling says all."""
 
+RANGE = 1_000
+"""The longest `range(…)` that becomes constant rows."""
+
 _NOBODY = -1
 """The id of a column that Spark does not know of, so that nothing refers to it."""
 
@@ -102,6 +105,13 @@ class JoinReader:
         times = Expr("cast", (count,), f"CAST({count.text} AS INT)", "int")
         copies = call("explode", call("array_repeat", lit(1, dtype="int"), times))
         return Generate(child, copies, (n.Field(self._names.fresh("copy"), "int"),), child.names)
+
+    def numbers(self, tree: Tree) -> tuple[n.Rel, list[int]]:
+        """The rows of `range(…)`, where they are few enough to be written down."""
+        rows = range(int(tree.props["start"]), int(tree.props["end"]), int(tree.props["step"]))
+        if len(rows) > RANGE:
+            raise Unsupported("OPERATOR_UNSUPPORTED", "Range", f"only ranges of up to {RANGE:,} numbers are constants")
+        return self.values(Tree("LocalRelation", {**tree.props, "data": [[str(number)] for number in rows]}, ()))
 
     def values(self, tree: Tree) -> tuple[n.Rel, list[int]]:
         """Constant rows."""

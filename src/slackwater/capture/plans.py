@@ -20,8 +20,14 @@ LEAF = re.compile(r"sw_(\d+)_(\d+)")
 """The name of a leaf's column: the table's number and the column's position."""
 
 
+_ALL = 2**31 - 1
+"""No LIMIT reaches further."""
+
 PYTHON = ("BatchEvalPython", "ArrowEvalPython")
 """Operators that call user-defined functions: Spark's optimizer takes these out of all other expressions."""
+
+PLACING = ("Repartition", "RepartitionByExpression", "RebalancePartitions")
+"""Operators that say where rows are computed, not which ones there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +154,9 @@ class PlanReader:
     def _values(self, tree: Tree) -> tuple[n.Rel, list[int]]:
         return JoinReader(self, self._exprs, self.names).values(tree)
 
+    def _range(self, tree: Tree) -> tuple[n.Rel, list[int]]:
+        return JoinReader(self, self._exprs, self.names).numbers(tree)
+
     def _union(self, tree: Tree) -> tuple[n.Rel, list[int]]:
         read = [self.read(child) for child in tree.children]
         first, ids = read[0]
@@ -181,20 +190,25 @@ class PlanReader:
         child, ids = self.read(tree.children[0])
         return WindowReader(self._exprs, self.names).read(tree, child, ids)
 
-    def _sort(self, tree: Tree) -> tuple[n.Rel, list[int]]:
+    def _passed(self, tree: Tree) -> tuple[n.Rel, list[int]]:
         # A relation is a bag: an order that no limit reads means nothing. The root's order is kept by the caller.
         return self.read(tree.children[0])
 
     def _limit(self, tree: Tree) -> tuple[n.Rel, list[int]]:
-        limit, offset = None, 0
+        cuts = []
         while tree.name in ("GlobalLimit", "LocalLimit", "Offset"):
-            if tree.name == "Offset":
-                offset = _count(tree.nested("offsetExpr"))
-            elif tree.name == "GlobalLimit":
-                limit = _count(tree.nested("limitExpr"))
+            cuts.append(tree)
             tree = tree.children[0]
-        if limit is None:
-            limit = 2**31 - 1 - offset
+        # The one below cuts first: of ten rows, OFFSET 3 leaves seven. A local limit only leads up to a global one.
+        offset, end = 0, _ALL
+        for cut in reversed(cuts):
+            if cut.name == "Offset":
+                offset = min(end, offset + _count(cut.nested("offsetExpr")))
+            elif cut.name == "GlobalLimit":
+                end = min(end, offset + _count(cut.nested("limitExpr")))
+        if (offset, end) == (0, _ALL):
+            return self.read(tree)
+        limit = end - offset
         above = []
         while tree.name == "Project" and _sort_below(tree):
             # LIMIT over a projection over a SORT: the projection may drop the sort's columns, so it comes last.
@@ -237,9 +251,11 @@ _READERS: dict[str, Callable[[PlanReader, Tree], tuple[n.Rel, list[int]]]] = {
     "Expand": PlanReader._expand,
     "Aggregate": PlanReader._aggregate,
     "Window": PlanReader._window,
-    "Sort": PlanReader._sort,
+    "Range": PlanReader._range,
+    "Sort": PlanReader._passed,
     "GlobalLimit": PlanReader._limit,
     "LocalLimit": PlanReader._limit,
     "Offset": PlanReader._limit,
     **dict.fromkeys(PYTHON, PlanReader._python),
+    **dict.fromkeys(PLACING, PlanReader._passed),
 }

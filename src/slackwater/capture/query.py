@@ -25,7 +25,7 @@ from slackwater.capture.lenient import note_lenient_aggregates
 from slackwater.capture.noise import quiet
 from slackwater.capture.order_dependent import refuse_order_dependent
 from slackwater.capture.pivots import add_pivot_values
-from slackwater.capture.plans import LEAF, PYTHON, PlanReader, TableShape
+from slackwater.capture.plans import LEAF, PLACING, PYTHON, PlanReader, TableShape
 from slackwater.capture.prune_empty import prune_empty
 from slackwater.capture.ties import settle_ties
 from slackwater.capture.trees import Tree, attribute_id, class_names, parse
@@ -33,6 +33,7 @@ from slackwater.capture.types import Typing, with_types
 from slackwater.capture.unsaid import note_unsaid
 from slackwater.capture.user_functions import UserFunction, functions_called
 from slackwater.errors import QueryRefused
+from slackwater.type_names import type_text
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -62,7 +63,7 @@ _UNSTABLE = {
     "CurrentTimestamp", "Now", "CurrentDate", "CurrentTime", "LocalTimestamp", "CurrentBatchTimestamp", "CurrentUser",
     "CurrentDatabase", "CurrentCatalog", "CurrentTimeZone", "Uuid", "Rand", "Randn", "RandStr", "Uniform", "Shuffle",
     "MonotonicallyIncreasingID", "SparkPartitionID", "InputFileName", "InputFileBlockStart", "InputFileBlockLength",
-    "Sample", "SparkVersion", "SessionUser", "SessionWindow",
+    "Sample", "SparkVersion", "SessionUser", "CurrentPath", "AesEncrypt", "TryAesEncrypt",
 }  # fmt: skip
 _FOREIGN_CODE = {
     "ScalaUDF",
@@ -137,7 +138,8 @@ def capture(
                 _add_projections(optimized, plan)
             written = str(execution.analyzed().toString())
             note_lenient_aggregates(optimized, plan, written)
-            note_unsaid(optimized, plan, written, collated=_may_collate(text, written, tables))
+            strict = str(spark.conf.get("spark.sql.ansi.enabled")).lower() == "true"
+            note_unsaid(optimized, plan, written, strict=strict, collated=_may_collate(text, written, tables))
             add_generated(optimized, plan, spark)
             add_pivot_values(optimized, plan, spark)
         if ".Expand" in text:
@@ -313,8 +315,8 @@ def _subquery_plans(optimized: list[dict[str, Any]]) -> list[list[dict[str, Any]
 
 def _check_types(rel: n.Rel, frame: DataFrame) -> None:
     for ours, theirs in zip(rel.schema, frame.schema, strict=True):
-        if ours.dtype != theirs.dataType.simpleString():
-            reason = f"column {theirs.name} came out as {ours.dtype}, not {theirs.dataType.simpleString()}"
+        if ours.dtype != type_text(theirs.dataType):
+            reason = f"column {theirs.name} came out as {ours.dtype}, not {type_text(theirs.dataType)}"
             raise Unsupported("EXPRESSION_UNSUPPORTED", "output", reason)
 
 
@@ -347,7 +349,7 @@ def _root_order(analyzed: list[dict[str, Any]], columns: list[str]) -> tuple[str
 
 
 def _output_ids(tree: Tree) -> set[int]:
-    while tree.name in ("Sort", "Filter", "Generate", "GlobalLimit", "LocalLimit", "Offset", *PYTHON):
+    while tree.name in ("Sort", "Filter", "Generate", "GlobalLimit", "LocalLimit", "Offset", *PLACING, *PYTHON):
         tree = tree.children[0]
     if tree.name == "LogicalRDD":
         return {attribute_id(a.props) for a in tree.nested_list("output")}
@@ -385,7 +387,7 @@ def _opaque(sql: str | None, frame: DataFrame, analyzed: Any, tables: Mapping[in
     if sql is None:
         raise QueryRefused(why.code, f"{why.operator}: {why.reason}",
                            "give the query as SQL text: it can then be recomputed at each refresh")  # fmt: skip
-    fields = tuple(n.Field(f"q{i}", f.dataType.simpleString()) for i, f in enumerate(frame.schema))
+    fields = tuple(n.Field(f"q{i}", type_text(f.dataType)) for i, f in enumerate(frame.schema))
     sql = sql.rstrip("; \t\r\n")
     return n.Opaque(sql, tuple(sorted(read)), fields, why.code, f"{why.operator}: {why.reason}")
 

@@ -9,6 +9,8 @@ from typing import Any
 
 from pyspark.sql.types import _parse_datatype_json_value
 
+from slackwater.type_names import type_text
+
 
 class Unsupported(Exception):
     """Something that the algebra cannot follow; the view is then recomputed or refused."""
@@ -91,7 +93,7 @@ def type_name(json_type: Any) -> str:
     """The DDL name of a type in Spark's JSON form."""
     if isinstance(json_type, dict) and WRITTEN in json_type:
         return str(json_type[WRITTEN])
-    return str(_parse_datatype_json_value(json_type).simpleString())
+    return type_text(_parse_datatype_json_value(json_type))
 
 
 def attribute_id(props: dict[str, Any]) -> int:

@@ -14,6 +14,7 @@ from slackwater.algebra.generate import Generate, Values
 from slackwater.algebra.windows import Window
 from slackwater.capture.expressions import Unsupported
 from slackwater.capture.noise import quiet
+from slackwater.type_names import type_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,7 +41,7 @@ class Typing:
         except PySparkException as error:
             reason = f"Spark does not read its own expression back: {str(error).strip().splitlines()[0][:200]}"
             raise Unsupported("EXPRESSION_UNSUPPORTED", "expression", reason) from error
-        self.texts.update(zip(unknown, (f.dataType.simpleString() for f in schema), strict=True))
+        self.texts.update(zip(unknown, (type_text(f.dataType) for f in schema), strict=True))
 
     def typed(self, expr: Expr) -> Expr:
         """The expression with its type."""

@@ -3,6 +3,7 @@
 * `try_cast(x AS INT)` looks like `CAST(x AS INT)`, `try_add(x, y)` like `x + y`: noted as `lenient`;
 * `x LIKE y ESCAPE '!'` looks like `x LIKE y`: its character is noted as `escape`;
 * a constant that is binary, an array, a map or a struct has no value that can be read: its SQL is noted as `sql`;
+* `to_csv(x, map('sep', ';'))` looks like `to_csv(x)`: the options are noted, as is what objects of Spark's code hold;
 * a string with a collation looks like any other: the name of its type is noted.
 
 To look at an expression is to call the JVM, so nothing is done for a query without any of these.
@@ -12,13 +13,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JJavaError
+from pyspark import SparkContext
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType, _parse_datatype_json_value
 
 from slackwater.algebra.aggregates import is_collated
 from slackwater.capture.hidden import java_nodes, java_seq
+from slackwater.capture.spellings import FORMATS, OBJECT, OPTIONS, TOLD
 from slackwater.capture.trees import WRITTEN, Unsupported, class_names
 
 if TYPE_CHECKING:
@@ -45,14 +49,22 @@ _SPELLED = re.compile(r"boolean|(tiny|small|big)?int|float|double|string|date|bi
 """Types whose constants Spark prints as SQL that means the same under any settings."""
 
 
-def note_unsaid(optimized: list[dict[str, Any]], plan: JavaObject, analyzed: str, *, collated: bool = False) -> None:
-    """Note what is missing; refuses what cannot be noted. `collated` where some strings may have a collation."""
+def note_unsaid(
+    optimized: list[dict[str, Any]], plan: JavaObject, analyzed: str, *, strict: bool, collated: bool = False
+) -> None:
+    """Note what is missing; refuses what cannot be noted.
+
+    `strict` where the session's settings are ANSI's, `collated` where some strings may have a collation.
+    """
     called = {name.lower() for name in _CALLED.findall(analyzed)}
-    if others := sorted(called - set(LENIENT.values())):
+    if others := sorted(called - set(LENIENT.values()) - TOLD):
         raise Unsupported("EXPRESSION_UNSUPPORTED", others[0], "lenient functions of this kind are not incremental yet")
-    constants = any(name == "Literal" and _is_composed(item) for name, item in class_names(optimized))
-    if called or constants or _ESCAPES.search(analyzed):
-        _note_plan(optimized, plan, _note)
+    hidden = any(
+        name in FORMATS or (name == "Literal" and (_is_composed(item) or item.get("dataType") == "object"))
+        for name, item in class_names(optimized)
+    )
+    if called or hidden or _ESCAPES.search(analyzed):
+        _note_plan(optimized, plan, partial(_note, strict=strict))
     if collated:
         _note_plan(optimized, plan, _note_collation)
 
@@ -92,23 +104,65 @@ def _prefix(expr: JavaObject) -> Iterator[JavaObject]:
         yield from _prefix(child)
 
 
-def _note(part: dict[str, Any], expr: JavaObject) -> None:
+def _note(part: dict[str, Any], expr: JavaObject, *, strict: bool) -> None:
     name = str(part["class"]).rsplit(".", 1)[-1]
-    if name in LENIENT or name in ("Like", "Literal"):
+    if name in LENIENT or name in FORMATS or name in ("Like", "Literal"):
         _check_class(part, expr)
     if name == "ElementAt":
         part["lenient"] = not expr.failOnError()
     elif name in LENIENT:
-        part["lenient"] = str(expr.evalMode().toString()) == "TRY"
+        mode = str(expr.evalMode().toString())
+        part["lenient"] = mode == "TRY" or (mode == "LEGACY" and strict)
+        if mode == "LEGACY" and strict and not (name == "Cast" and _gives_null(expr)):
+            raise Unsupported("EXPRESSION_UNSUPPORTED", name, "it is to be computed without ANSI's rules")
+    elif name in FORMATS:
+        part[OPTIONS] = _options(expr)
+        part["requiredSchema"] = name == "CsvToStructs" and bool(expr.requiredSchema().isDefined())
+    elif name == "Literal" and part.get("dataType") == "object":
+        part[OBJECT] = _held(expr.value())
     elif name == "Like":
         part["escape"] = str(expr.escapeChar())
     elif name == "Literal" and _is_composed(part) and has_spelling(_parse_datatype_json_value(part["dataType"])):
-        try:
-            text = str(expr.sql())
-        except Py4JJavaError:  # a constant that Spark itself cannot print
-            return
-        if not _GARBLED.search(text):
+        text = _constant(expr)
+        if text is not None:
             part["sql"] = text
+
+
+def _gives_null(cast: JavaObject) -> bool:
+    """Whether a cast gives NULL for what it cannot read without ANSI's rules too; others would cut or wrap around."""
+    source, target = (str(part.dataType().simpleString()) for part in (cast.child(), cast))
+    return source == "string" and target in ("date", "timestamp", "timestamp_ntz")
+
+
+def _constant(expr: JavaObject) -> str | None:
+    """A constant as SQL; None where Spark itself cannot print it."""
+    try:
+        text = str(expr.sql())
+        if _GARBLED.search(text):  # an array in the form in which Spark computes: put it into the one that it prints
+            jvm: Any = SparkContext._active_spark_context._jvm  # type: ignore[union-attr]
+            catalyst = jvm.org.apache.spark.sql.catalyst
+            value = catalyst.CatalystTypeConverters.convertToScala(expr.value(), expr.dataType())
+            text = str(catalyst.expressions.Literal.create(value, expr.dataType()).sql())
+    except Py4JJavaError:
+        return None
+    return None if _GARBLED.search(text) else text
+
+
+def _options(holder: JavaObject) -> dict[str, str]:
+    return {str(pair._1()): str(pair._2()) for pair in java_seq(holder.options().toSeq())}
+
+
+def _held(value: JavaObject) -> dict[str, Any]:
+    """What is known of an object of Spark's code that a function has made of its constants."""
+    kind = str(value.getClass().getSimpleName())
+    held: dict[str, Any] = {"class": kind}
+    if kind == "StructsToJsonEvaluator":
+        held[OPTIONS] = _options(value)
+    elif kind == "ParseUrlEvaluator":
+        held["failOnError"] = bool(value.failOnError())
+    elif kind.startswith("XPath"):
+        held["path"] = str(value.path().toString())
+    return held
 
 
 def _note_collation(part: dict[str, Any], expr: JavaObject) -> None:

@@ -24,6 +24,7 @@ from slackwater.execution.states import State, checkpoint, release, stored_bytes
 from slackwater.storage.faults import crash_point
 from slackwater.storage.records import NewSegment, SegmentRecord
 from slackwater.storage.relations import BORN, FILE, POSITION, RelationReader
+from slackwater.type_names import type_text
 
 if TYPE_CHECKING:
     from slackwater.engine import Engine
@@ -120,7 +121,7 @@ def _net_changes(view: View, segments: Sequence[SegmentRecord], spark: SparkSess
     signed = reader.plus(segments).withColumn(WEIGHT, F.lit(1)).unionAll(
         reader.minus(segments).withColumn(WEIGHT, F.lit(-1))
     )  # fmt: skip
-    fields = tuple(Field(f"c{i}", f.dataType.simpleString()) for i, f in enumerate(view.schema))
+    fields = tuple(Field(f"c{i}", type_text(f.dataType)) for i, f in enumerate(view.schema))
     cut, held = checkpoint(
         spark.sql(consolidated("SELECT * FROM {changes}", fields, plain=False), changes=signed), eager=True
     )

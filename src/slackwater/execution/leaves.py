@@ -18,6 +18,7 @@ from slackwater.algebra.nodes import Field, Opaque, Rel, Scan
 from slackwater.errors import ViewError
 from slackwater.execution.render import WEIGHT, consolidated
 from slackwater.storage.records import SegmentRecord
+from slackwater.type_names import type_text
 
 if TYPE_CHECKING:
     from slackwater.engine import Engine
@@ -117,7 +118,7 @@ class ViewLeaf:
         signed = self._view.result_reader(spark).signed(segments, self._names)
         if WEIGHT not in signed.columns:
             return signed
-        fields = tuple(Field(n, f.dataType.simpleString()) for n, f in zip(self._names, self.schema, strict=True))
+        fields = tuple(Field(n, type_text(f.dataType)) for n, f in zip(self._names, self.schema, strict=True))
         return spark.sql(consolidated("SELECT * FROM {changes}", fields, plain=False), changes=signed)
 
 

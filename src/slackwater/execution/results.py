@@ -11,6 +11,7 @@ from slackwater.algebra.nodes import Field
 from slackwater.execution.render import WEIGHT, consolidated
 from slackwater.storage.records import SegmentRecord
 from slackwater.storage.relations import RelationReader, physical_schema
+from slackwater.type_names import type_text
 
 
 class ResultReader(RelationReader):
@@ -35,5 +36,5 @@ class ResultReader(RelationReader):
         signed = self.signed(segments, names)
         if not any(s.sign < 0 for s in segments):
             return signed
-        fields = tuple(Field(n, f.dataType.simpleString()) for n, f in zip(names, self.schema, strict=True))
+        fields = tuple(Field(n, type_text(f.dataType)) for n, f in zip(names, self.schema, strict=True))
         return self.spark.sql(consolidated("SELECT * FROM {changes}", fields, plain=True), changes=signed)

@@ -18,6 +18,7 @@ from slackwater.execution.leaves import leaves
 from slackwater.execution.program import INITIAL, compile_program
 from slackwater.execution.render import WEIGHT, consolidated, render, table_view
 from slackwater.execution.reports import Verification
+from slackwater.type_names import type_text
 
 if TYPE_CHECKING:
     from slackwater.view import View
@@ -72,7 +73,7 @@ def verify(view: View, examples: int) -> Verification:
             "call refresh() first: it recomputes the result with the new code",
         )
     spark = view.engine.sessions.get("batch", view.settings)
-    fields = tuple(Field(f"c{i}", f.dataType.simpleString()) for i, f in enumerate(view.schema))
+    fields = tuple(Field(f"c{i}", type_text(f.dataType)) for i, f in enumerate(view.schema))
     names = [f.name for f in fields]
     expected = recompute(view).toDF(*names).withColumn(WEIGHT, F.lit(1))
     actual = view.result_frame(spark).toDF(*names)
