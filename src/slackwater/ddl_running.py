@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 from slackwater import ddl
 from slackwater.declared import renamed
 from slackwater.eligibility import Eligibility, eligibility, refused, require_incremental
-from slackwater.errors import QueryRefused, ViewError
+from slackwater.errors import QueryRefused, SlackwaterError, ViewError
 from slackwater.execution.leaves import refuse_cycle, refuse_while_read
 from slackwater.execution.reports import Refresh, Report, table_html
 from slackwater.execution.sessions import active_session_kept
+from slackwater.schedules import policy_of
 from slackwater.settings import pinned_settings
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class Explained:
     """
 
     eligibility: Eligibility
-    obstacle: QueryRefused | ViewError | None = None
+    obstacle: SlackwaterError | None = None
     replacement: Replacement | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -240,6 +241,10 @@ def _explained(engine: Engine, create: ddl.CreateView) -> Explained:
             return Explained(refused(error))
         found = eligibility(captured.plan)
         old = _find(engine, create.name)
+        try:
+            policy_of(create.schedule)
+        except SlackwaterError as error:
+            return Explained(found, error)
         try:
             captured = renamed(captured, create.columns)
             refuse_cycle(engine, create.name, captured.plan)

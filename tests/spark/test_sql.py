@@ -181,11 +181,12 @@ def test_schedules_are_added_changed_and_dropped(shop: sw.Engine, spark: SparkSe
     assert view.declared.schedule == "EVERY 1 HOUR"
     with pytest.raises(sw.SlackwaterError, match="SCHEDULE_EXISTS"):
         shop.sql("ALTER MATERIALIZED VIEW v ADD SCHEDULE EVERY 2 HOURS")
-    shop.sql("ALTER MATERIALIZED VIEW v ALTER SCHEDULE CRON '0 6 * * *' AT TIME ZONE 'Europe/Oslo'")
+    shop.sql("ALTER MATERIALIZED VIEW v ALTER SCHEDULE CRON '0 30 6 ? * MON-FRI' AT TIME ZONE 'Europe/Oslo'")
     shop.table("orders").insert([(100, "a", 5, 0.5)])
     settle(view, "incremental")
     with sw.Engine(shop.path, spark=spark, read_only=True) as again:
-        assert again.view("v").declared.schedule == "CRON '0 6 * * *' AT TIME ZONE 'Europe/Oslo'"
+        assert again.view("v").declared.schedule == "CRON '0 30 6 ? * MON-FRI' AT TIME ZONE 'Europe/Oslo'"
+        assert again.view("v").policy == view.policy == sw.cron("0 30 6 ? * mon-fri", "Europe/Oslo")
     shop.sql("ALTER MATERIALIZED VIEW v DROP SCHEDULE")
     assert view.declared.schedule == ""
 
@@ -208,6 +209,10 @@ def test_explain_before_creation(shop: sw.Engine) -> None:
     assert isinstance(mismatch, Explained)
     assert mismatch.obstacle is not None
     assert mismatch.obstacle.code == "COLUMNS_MISMATCH"
+    for cron, code in (("0 0 6 LW * ?", "POLICY_UNSUPPORTED"), ("0 0 6 13 * FRI", "POLICY_INVALID")):
+        late = shop.sql(f"EXPLAIN CREATE MATERIALIZED VIEW v SCHEDULE CRON '{cron}' AS SELECT cust FROM orders")
+        assert isinstance(late, Explained)
+        assert (late.eligibility.verdict, late.to_json()["obstacle"]["code"]) == ("incremental", code)
     assert shop.views() == []
 
 

@@ -241,4 +241,7 @@ def test_schedules_have_seconds() -> None:
 def test_a_schedule_becomes_a_policy() -> None:
     assert policy_of(Schedule(5, "MINUTE")) == every("5m")
     assert policy_of(Schedule(cron="0 * * * *", timezone="UTC")) == cron("0 * * * *", timezone="UTC")
+    quartz = Schedule(cron="0 30 6 ? * MON-FRI", timezone="Europe/Oslo")
+    assert policy_of(quartz) == cron("0 30 6 ? * MON-FRI", timezone="Europe/Oslo")
+    assert policy_of(Schedule(cron="0 30 6 ? * MON-FRI")) == cron("0 30 6 ? * MON-FRI", timezone="UTC")
     assert policy_of(None) == manual()

@@ -198,7 +198,7 @@ class Scheduler:
             situation = self._lookout.situation(view)
             if not situation.complete:
                 return False
-            if view.policy.can_fire and situation.oldest_pending is not None:
+            if view.policy.judge(situation).at is not None:  # never due again: manual, or a cron whose years are over
                 stale.append(self._setbacks.get(("view", view.id)))
         hopeless = [setback for setback in stale if setback is not None and setback.attempts >= GIVE_UP]
         if hopeless and len(hopeless) == len(stale):
