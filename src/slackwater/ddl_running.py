@@ -26,8 +26,8 @@ class Done:
     """What CREATE, ALTER or DROP did.
 
     Attributes:
-        view: the view's name.
-        outcome: created, replaced, unchanged, altered, dropped, or skipped where IF [NOT] EXISTS said so.
+        view: the view's name; the new one where it was renamed.
+        outcome: created, replaced, unchanged, altered, renamed, dropped, or skipped where IF [NOT] EXISTS said so.
         text: the same in a sentence.
         refresh: the report of the first refresh, where there was one.
         replacement: what became of the states of a view that was replaced.
@@ -125,6 +125,8 @@ def run_statement(engine: Engine, statement: ddl.Statement, *, discard_states: b
             return _drop(engine, statement)
         case ddl.AlterSchedule():
             return _alter(engine, statement)
+        case ddl.RenameView():
+            return _rename(engine, statement)
         case ddl.ShowViews():
             return Listing(_shown(view) for view in engine.views())
         case ddl.DescribeView():
@@ -185,6 +187,13 @@ def _alter(engine: Engine, alter: ddl.AlterSchedule) -> Done:
     view.set_schedule(alter.schedule.text if alter.schedule is not None else "")
     now = f"is refreshed {alter.schedule.text}" if alter.schedule is not None else "is refreshed on request"
     return Done(view.name, "altered", f"view {view.name} {now}")
+
+
+def _rename(engine: Engine, rename: ddl.RenameView) -> Done:
+    view = _view(engine, rename.name)
+    old = view.name
+    view.rename(rename.new_name)
+    return Done(view.name, "renamed", f"view {old} is called {view.name} now")
 
 
 POLICIES = {"auto": "AUTO", "incremental": "INCREMENTAL", "rebatch": "FULL"}

@@ -89,12 +89,14 @@ class Scheduler:
         for table, source in self._lookout.sources():
             if source.kind == KIND and not self._stopping:
                 name = f"{table.name} from {source.config['path']}"
-                poll = self._attempt(tick, ("source", source.id), name, 0, partial(self._poll, table.name, source))
+                poll = self._attempt(tick, ("source", source.id), name, 0, partial(self._poll, source))
                 if poll is not None and (poll.version is not None or poll.rejected):
                     tick.polls.append(poll)
 
-    def _poll(self, table: str, source: SourceRecord) -> Poll:
-        return LandingDirectory(self._engine.table(table), source).poll()
+    def _poll(self, source: SourceRecord) -> Poll:
+        with self._engine.writing():  # by number, and no other thread renames it meanwhile
+            table = self._engine.table(self._engine.catalog.table_by_id(source.table_id).name)
+            return LandingDirectory(table, source).poll()
 
     def _due_views(self, tick: Tick, next_look: float) -> list[tuple[View, str]]:
         """The due views, those first that have been due for longest."""
