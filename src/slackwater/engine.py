@@ -389,7 +389,8 @@ class Engine(Declaring):
         if record.id not in self._views:
             self._views[record.id] = View(self, record)
         found = self._views[record.id]
-        found.name = record.name  # another process may have renamed it
+        if self.read_only:
+            found.name = record.name  # the writer may have renamed it
         return found
 
     def views(self) -> list[View]:

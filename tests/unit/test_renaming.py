@@ -6,12 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from pyspark.sql.types import LongType, StructField, StructType
 
 import slackwater as sw
 from slackwater.algebra.nodes import Field, Scan
 from slackwater.algebra.serialize import to_json
 from slackwater.arrivals.policy_text import policy_to_json
+from slackwater.cli import cli
 from slackwater.ddl_running import Done
 from slackwater.errors import SlackwaterError
 
@@ -89,6 +91,18 @@ def test_names_are_refused_as_for_new_ones(place: Path) -> None:
         reader.table("items").rename("things")
 
 
+def test_a_rename_from_the_shell_needs_no_spark(place: Path) -> None:
+    text = "ALTER MATERIALIZED VIEW best RENAME TO top; ALTER MATERIALIZED VIEW totals RENAME TO sums"
+    result = CliRunner().invoke(cli, ["sql", str(place), text, "--json"])
+    found = json.loads(result.stdout)
+    assert [done["result"]["outcome"] for done in found["results"]] == ["renamed"]
+    assert (result.exit_code, found["error"]["code"], found["error"]["details"]["readers"]) == (
+        1,
+        "VIEW_IN_USE",
+        ["top"],
+    )
+
+
 def test_a_renamed_view_is_the_same_view(place: Path) -> None:
     with sw.Engine(place) as engine:
         best, version = engine.view("best"), engine.catalog.version()
@@ -105,6 +119,14 @@ def test_a_renamed_view_is_the_same_view(place: Path) -> None:
     with sw.Engine(place, read_only=True) as again:
         assert [view.name for view in again.views()] == ["totals", "BEST"]
         assert (again.view("BEST").id, again.view("BEST").policy) == (best.id, POLICY)
+
+
+def test_readers_beside_the_writer_see_the_new_name(place: Path) -> None:
+    with sw.Engine(place) as engine, sw.Engine(place, read_only=True) as reader:
+        held = reader.view("best")
+        engine.view("best").rename("top")
+        assert reader.view("top") is held
+        assert held.name == "top"
 
 
 def test_all_objects_of_a_table_know_its_name(place: Path, tmp_path: Path) -> None:
