@@ -6,7 +6,7 @@
         [MEMORY BUDGET '512MB'] [DISCARD STATES]
         AS query
     REFRESH MATERIALIZED VIEW name [FULL]
-    ALTER MATERIALIZED VIEW name {{ADD | ALTER} SCHEDULE … | DROP SCHEDULE}
+    ALTER MATERIALIZED VIEW name {{ADD | ALTER} SCHEDULE … | DROP SCHEDULE | RENAME TO name}
     DROP MATERIALIZED VIEW [IF EXISTS] name
     SHOW MATERIALIZED VIEWS
     {DESCRIBE | DESC} MATERIALIZED VIEW name
@@ -89,6 +89,14 @@ class AlterSchedule:
 
 
 @dataclass(frozen=True, slots=True)
+class RenameView:
+    """ALTER MATERIALIZED VIEW name RENAME TO name."""
+
+    name: str
+    new_name: str
+
+
+@dataclass(frozen=True, slots=True)
 class ShowViews:
     """SHOW MATERIALIZED VIEWS."""
 
@@ -114,7 +122,10 @@ class ExplainCreate:
     create: CreateView
 
 
-Statement = CreateView | RefreshView | DropView | AlterSchedule | ShowViews | DescribeView | ExplainView | ExplainCreate
+Statement = (
+    CreateView | RefreshView | DropView | AlterSchedule | RenameView | ShowViews | DescribeView | ExplainView
+    | ExplainCreate
+)  # fmt: skip
 
 READING = (ShowViews, DescribeView, ExplainView, ExplainCreate)
 """Statements that change nothing."""
@@ -181,15 +192,17 @@ def _explain(cursor: Cursor) -> Statement:
                   rest.text, rest.words[0].start)  # fmt: skip
 
 
-def _alter(cursor: Cursor) -> AlterSchedule:
+def _alter(cursor: Cursor) -> AlterSchedule | RenameView:
     name = cursor.name("the view's name")
+    if cursor.take("RENAME", "TO"):
+        return RenameView(name, cursor.name("the view's new name"))
     if cursor.take("DROP", "SCHEDULE"):
         return AlterSchedule(name, "DROP")
     for action in ("ADD", "ALTER"):
         if cursor.take(action, "SCHEDULE"):
             cursor.take("REFRESH")
             return AlterSchedule(name, action, read_schedule(cursor))
-    raise cursor.error("ADD SCHEDULE, ALTER SCHEDULE or DROP SCHEDULE was expected here")
+    raise cursor.error("ADD SCHEDULE, ALTER SCHEDULE, DROP SCHEDULE or RENAME TO was expected here")
 
 
 # --- CREATE ----------------------------------------------------------------------------------------------------------

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 from slackwater import ddl
 from slackwater.declared import renamed
 from slackwater.eligibility import Eligibility, eligibility, refused, require_incremental
-from slackwater.errors import QueryRefused, ViewError
+from slackwater.errors import QueryRefused, SlackwaterError, ViewError
 from slackwater.execution.leaves import refuse_cycle, refuse_while_read
 from slackwater.execution.reports import Refresh, Report, table_html
 from slackwater.execution.sessions import active_session_kept
+from slackwater.schedules import policy_of
 from slackwater.settings import pinned_settings
 
 if TYPE_CHECKING:
@@ -25,8 +26,8 @@ class Done:
     """What CREATE, ALTER or DROP did.
 
     Attributes:
-        view: the view's name.
-        outcome: created, replaced, unchanged, altered, dropped, or skipped where IF [NOT] EXISTS said so.
+        view: the view's name; the new one where it was renamed.
+        outcome: created, replaced, unchanged, altered, renamed, dropped, or skipped where IF [NOT] EXISTS said so.
         text: the same in a sentence.
         refresh: the report of the first refresh, where there was one.
         replacement: what became of the states of a view that was replaced.
@@ -88,7 +89,7 @@ class Explained:
     """
 
     eligibility: Eligibility
-    obstacle: QueryRefused | ViewError | None = None
+    obstacle: SlackwaterError | None = None
     replacement: Replacement | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -124,6 +125,8 @@ def run_statement(engine: Engine, statement: ddl.Statement, *, discard_states: b
             return _drop(engine, statement)
         case ddl.AlterSchedule():
             return _alter(engine, statement)
+        case ddl.RenameView():
+            return _rename(engine, statement)
         case ddl.ShowViews():
             return Listing(_shown(view) for view in engine.views())
         case ddl.DescribeView():
@@ -186,6 +189,13 @@ def _alter(engine: Engine, alter: ddl.AlterSchedule) -> Done:
     return Done(view.name, "altered", f"view {view.name} {now}")
 
 
+def _rename(engine: Engine, rename: ddl.RenameView) -> Done:
+    view = _view(engine, rename.name)
+    old = view.name
+    view.rename(rename.new_name)
+    return Done(view.name, "renamed", f"view {old} is called {view.name} now")
+
+
 POLICIES = {"auto": "AUTO", "incremental": "INCREMENTAL", "rebatch": "FULL"}
 """SQL's words for our strategies."""
 
@@ -240,6 +250,10 @@ def _explained(engine: Engine, create: ddl.CreateView) -> Explained:
             return Explained(refused(error))
         found = eligibility(captured.plan)
         old = _find(engine, create.name)
+        try:
+            policy_of(create.schedule)
+        except SlackwaterError as error:
+            return Explained(found, error)
         try:
             captured = renamed(captured, create.columns)
             refuse_cycle(engine, create.name, captured.plan)

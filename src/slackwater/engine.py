@@ -30,12 +30,12 @@ from slackwater.ddl_running import Outcome, run_statement
 from slackwater.declared import Declared, renamed
 from slackwater.declaring import Declaring
 from slackwater.eligibility import Eligibility, eligibility, refused, require_incremental
-from slackwater.errors import QueryRefused, SlackwaterError, TableError, ViewError
+from slackwater.errors import QueryRefused, SlackwaterError, ViewError
 from slackwater.execution.calibration import calibrate, cluster_of
 from slackwater.execution.equal_states import bytes_of_others
 from slackwater.execution.functions import Functions
 from slackwater.execution.java_names import JavaNames
-from slackwater.execution.leaves import inputs_of, refuse_cycle, tables_read
+from slackwater.execution.leaves import inputs_of, refuse_cycle, refuse_table_while_read, tables_read
 from slackwater.execution.sessions import Sessions, active_session_kept, start_spark
 from slackwater.planning.rates import Rates
 from slackwater.planning.strategies import STRATEGIES
@@ -92,6 +92,8 @@ class Engine(Declaring):
         self.lease: WriterLease | None = None
         self._lock = threading.RLock()
         self._views: dict[int, View] = {}
+        self.table_names: dict[int, str] = {}
+        """What the tables are called that were renamed here, by number."""
         self.segment_bytes: dict[int, int] = {}
         """What Spark's storage said of the rows of states, by Spark's number for them."""
         self._rates: Rates | None = None
@@ -249,11 +251,7 @@ class Engine(Declaring):
         """Drop a table that no view reads."""
         with self.writing() as lease:
             record = self.catalog.table(name)
-            users = [v.name for v in self.views() if record.name in v.tables]
-            if users:
-                raise TableError(
-                    "TABLE_IN_USE", f"table {record.name!r} is read by {', '.join(users)}", "drop these views first"
-                )
+            refuse_table_while_read(self, record.name, "dropped")
             with self.catalog.commit("drop_table", name, {}, lease) as tx:
                 tx.drop_table(record.id)
             self.files.sweep(self.catalog.all_paths())
@@ -381,9 +379,8 @@ class Engine(Declaring):
             query = adopt(query, spark)
         return capture(query, spark, shapes, self.functions.for_capture())
 
-    def symbol(self, name: str) -> DataFrame:
+    def symbol(self, relation: Table | View) -> DataFrame:
         """The symbolic DataFrame of one table or view, in the user's session."""
-        relation = self.view(name) if name in self.catalog.view_names() else self.table(name)
         return symbol(self.spark, relation)
 
     def view(self, name: str) -> View:
@@ -391,7 +388,10 @@ class Engine(Declaring):
         record = self.catalog.view(name)
         if record.id not in self._views:
             self._views[record.id] = View(self, record)
-        return self._views[record.id]
+        found = self._views[record.id]
+        if self.read_only:
+            found.name = record.name  # the writer may have renamed it
+        return found
 
     def views(self) -> list[View]:
         """All views."""

@@ -41,6 +41,7 @@ CODES: Final[dict[str, str]] = {
     "HIGHER_ORDER_TOO_LARGE": "Higher-order maintenance of this query would keep too many views.",
     "STRATEGY_UNKNOWN": "There is no refresh strategy of that name.",
     "POLICY_INVALID": "The refresh policy could not be understood.",
+    "POLICY_UNSUPPORTED": "The refresh policy names times that cannot be computed.",
     "POLICY_NEVER": "The refresh policy can never become due.",
     "QUERY_NOT_INCREMENTAL": "A strict view was asked for, and its query would be recomputed.",
     "COLUMNS_MISMATCH": "The column list does not fit the query.",

@@ -24,8 +24,8 @@ class Schedule:
     Attributes:
         count: how many units lie between two refreshes; 0 with a cron expression.
         unit: one of `UNITS`.
-        cron: the expression; empty otherwise.
-        timezone: where the cron expression's times are; empty for the session's zone.
+        cron: the expression, of Quartz or of cron; empty otherwise.
+        timezone: where the cron expression's times are; empty for UTC, whatever the zone of the session is.
     """
 
     count: int = 0

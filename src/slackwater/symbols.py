@@ -24,6 +24,7 @@ class Symbols:
 
     def bind(self, spark: SparkSession, relations: Sequence[Table | View]) -> dict[int, TableShape]:
         """Give every table and view to Spark as an empty leaf whose column names say where they come from."""
+        self._forget(spark, frozenset(relation.name for relation in relations))
         shapes: dict[int, TableShape] = {}
         for relation in relations:
             number = _number(relation)
@@ -33,6 +34,12 @@ class Symbols:
                 symbol(spark, relation).createOrReplaceTempView(quote(relation.name))
                 self._bound[id(spark), relation.name] = number
         return shapes
+
+    def _forget(self, spark: SparkSession, names: frozenset[str]) -> None:
+        """Names that were given up stand for nothing: a renamed table is not found under its old name."""
+        for session, name in [bound for bound in self._bound if bound[0] == id(spark) and bound[1] not in names]:
+            spark.catalog.dropTempView(name)
+            del self._bound[session, name]
 
 
 def symbol(spark: SparkSession, relation: Table | View) -> DataFrame:

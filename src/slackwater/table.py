@@ -16,6 +16,7 @@ from slackwater.algebra.expressions import quote
 from slackwater.arrivals.forecast import check_number
 from slackwater.errors import TableError
 from slackwater.key_checks import check_given, check_written
+from slackwater.renaming import rename_table
 from slackwater.storage.files import STAGING, WarehouseFiles
 from slackwater.storage.forecasts import PaceRecord
 from slackwater.storage.records import NewSegment, SegmentRecord, TableRecord
@@ -35,12 +36,17 @@ class Table:
 
     def __init__(self, engine: Engine, record: TableRecord) -> None:
         self._engine = engine
-        self.id, self.name, self.key = record.id, record.name, record.key
+        self.id, self._name, self.key = record.id, record.name, record.key
         self.schema: StructType = StructType.fromJson(json.loads(record.schema_json))
 
     def __repr__(self) -> str:
         key = f", key={list(self.key)}" if self.key else ""
         return f"Table({self.name!r}, {self.schema.simpleString()}{key})"
+
+    @property
+    def name(self) -> str:
+        """What it is called now, by whichever object it was renamed."""
+        return self._engine.table_names.get(self.id, self._name)
 
     # --- changes ---------------------------------------------------------------------------------
 
@@ -154,7 +160,12 @@ class Table:
 
     def relation(self) -> DataFrame:
         """A symbolic, empty DataFrame that stands for the table in a view defined by DataFrames."""
-        return self._engine.symbol(self.name)
+        self._engine.catalog.table_by_id(self.id)  # refuses a dropped one
+        return self._engine.symbol(self)
+
+    def rename(self, name: str) -> None:
+        """Call the table otherwise; one that a view reads keeps its name. Its rows, sources and forecasts stay."""
+        rename_table(self, name)
 
     def landing_directory(self, path: str, format: str | None = None, **options: str | float) -> LandingDirectory:
         """A folder whose new files become changes of this table; see `LandingDirectory.poll`."""

@@ -36,12 +36,17 @@ def table_schema(schema: str | StructType | DataFrame) -> StructType:
         ) from error
 
 
-def check_table(name: str, schema: StructType, key: Sequence[str]) -> None:
-    """Refuse names, types and keys that a table cannot have."""
+def check_table_name(name: str) -> None:
+    """Refuse a name that a table cannot have."""
     if isinstance(name, str) and name.casefold().startswith("sw@"):
         raise TableError("NAME_INVALID", f"{name!r} starts like a name of our own", "start it with something else")
     if not isinstance(name, str) or not name.strip() or len(name) > 255 or any(ord(c) < 32 for c in name):
         raise TableError("NAME_INVALID", f"{name!r} cannot name a table", "use 1 to 255 printable characters")
+
+
+def check_table(name: str, schema: StructType, key: Sequence[str]) -> None:
+    """Refuse names, types and keys that a table cannot have."""
+    check_table_name(name)
     names = [f.name for f in schema]
     if not names:
         raise TableError("SCHEMA_INVALID", "a table needs a column", "name at least one column")

@@ -44,6 +44,7 @@ from slackwater.execution.what_if import WhatIf, what_if
 from slackwater.planning.cardinality import row_bytes
 from slackwater.planning.choices import Choice
 from slackwater.planning.strategies import StatePlan
+from slackwater.renaming import rename_view
 from slackwater.schedules import policy_of, schedule_of
 from slackwater.storage.records import SegmentRecord, ViewRecord
 from slackwater.table import change_feed
@@ -178,7 +179,7 @@ class View:
     def relation(self) -> DataFrame:
         """A symbolic, empty DataFrame that stands for the result in a view defined by DataFrames."""
         self._check_alive()
-        return self.engine.symbol(self.name)
+        return self.engine.symbol(self)
 
     def explain(self, *, sql: bool = True) -> Report:
         """The plan with the states kept and dropped, their bytes and reasons, and the next refresh's program as SQL."""
@@ -256,6 +257,11 @@ class View:
             with self.engine.catalog.commit("set_forecast", self.name, {"forecast": forecaster.kind}, lease) as tx:
                 tx.update_view(self.id, options_json=json.dumps(options))
             self.forecaster = forecaster
+
+    def rename(self, name: str) -> None:
+        """Call the view otherwise; one that another view reads keeps its name. Result, states and history stay."""
+        self._check_alive()
+        rename_view(self, name)
 
     def drop(self) -> None:
         """Drop the view with its result and states; one that another view reads cannot be dropped."""

@@ -24,10 +24,11 @@ SIMPLE = st.one_of(
     st.builds(sw.target_lag, SECONDS),
     st.builds(
         sw.cron,
-        st.sampled_from(["* * * * *", "*/7 3 * * *", "0 3 1 * mon", "15 2 29 2 *", "30 2 * * *"]),
+        st.sampled_from(["* * * * *", "*/7 3 * * *", "0 3 1 * mon", "15 2 29 2 *", "30 2 * * *", "*/9 * 22-2 * * ?",
+                         "0 0 3 15,L * ?", "30 0 0 ? FEB-MAR MON#2,FRIL", "0 0 3 ? * FRI-MON 2020-2099"]),
         st.sampled_from(["UTC", "Europe/Berlin", "Asia/Kathmandu"]),
     ),
-)
+)  # fmt: skip
 
 
 def combined(a: Policy, b: Policy, both: bool) -> Policy:

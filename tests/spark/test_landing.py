@@ -69,6 +69,26 @@ def test_every_file_is_applied_once(
         assert ids(again.table("orders")) == [1, 2]
 
 
+def test_a_renamed_table_keeps_its_directory(
+    engine: sw.Engine, table: sw.Table, landing: Path, tmp_path: Path, spark: SparkSession
+) -> None:
+    source, frame = table.landing_directory(str(landing)), table.relation()
+    engine.table("orders").rename("sales")
+    other = engine.create_table("orders", "id BIGINT")
+    land(landing, "a.parquet", arrow(1, 2))
+    assert [poll.table for poll in engine.tick().polls] == ["sales"]
+    assert (ids(table), other.count()) == ([1, 2], 0)
+    view = engine.create_view("v", frame.select("id"))
+    assert (view.inputs, view.result().count()) == (("sales",), 2)
+    engine.close()
+
+    with sw.Engine(tmp_path / "wh", spark=spark) as again:
+        assert again.table("sales").landing_directory(str(landing)).id == source.id
+        land(landing, "b.parquet", arrow(3))
+        assert again.tick().polls[0].rows == 1
+        assert (ids(again.table("sales")), again.view("v").refresh().rows_inserted) == ([1, 2, 3], 1)
+
+
 def test_another_content_under_the_same_name_is_another_file(table: sw.Table, landing: Path) -> None:
     source = table.landing_directory(str(landing))
     land(landing, "a.csv", HEADER + line(1))

@@ -181,13 +181,39 @@ def test_schedules_are_added_changed_and_dropped(shop: sw.Engine, spark: SparkSe
     assert view.declared.schedule == "EVERY 1 HOUR"
     with pytest.raises(sw.SlackwaterError, match="SCHEDULE_EXISTS"):
         shop.sql("ALTER MATERIALIZED VIEW v ADD SCHEDULE EVERY 2 HOURS")
-    shop.sql("ALTER MATERIALIZED VIEW v ALTER SCHEDULE CRON '0 6 * * *' AT TIME ZONE 'Europe/Oslo'")
+    shop.sql("ALTER MATERIALIZED VIEW v ALTER SCHEDULE CRON '0 30 6 ? * MON-FRI' AT TIME ZONE 'Europe/Oslo'")
     shop.table("orders").insert([(100, "a", 5, 0.5)])
     settle(view, "incremental")
     with sw.Engine(shop.path, spark=spark, read_only=True) as again:
-        assert again.view("v").declared.schedule == "CRON '0 6 * * *' AT TIME ZONE 'Europe/Oslo'"
+        assert again.view("v").declared.schedule == "CRON '0 30 6 ? * MON-FRI' AT TIME ZONE 'Europe/Oslo'"
+        assert again.view("v").policy == view.policy == sw.cron("0 30 6 ? * mon-fri", "Europe/Oslo")
     shop.sql("ALTER MATERIALIZED VIEW v DROP SCHEDULE")
     assert view.declared.schedule == ""
+
+
+def test_a_renamed_view_keeps_its_states_and_history(shop: sw.Engine, spark: SparkSession) -> None:
+    shop.sql(f"CREATE MATERIALIZED VIEW totals REFRESH POLICY INCREMENTAL SCHEDULE EVERY 1 HOUR AS {TOTALS}")
+    view = shop.view("totals")
+    states = dict(view.states)
+    assert shop.check("SELECT total FROM totals").verdict == "incremental"
+    assert shop.sql("ALTER MATERIALIZED VIEW totals RENAME TO Sums").outcome == "renamed"  # type: ignore[union-attr]
+    view.rename("sums")
+    assert (shop.view("sums"), view.states) == (view, states)
+    assert shop.check("SELECT total FROM totals").codes == ("QUERY_INVALID",), "the old name stands for nothing"
+    most = shop.create_view("most", "SELECT max(total) AS most FROM sums")
+    with pytest.raises(sw.SlackwaterError, match="VIEW_IN_USE"):
+        view.rename("totals")
+    shop.table("orders").insert([(100, "a", 5000, 0.5)])
+    settle(most, None)
+    assert sorted_rows(most) == [(5570,)]
+    shop.close()
+    with sw.Engine(shop.path, spark=spark) as again:
+        sums = again.view("sums")
+        assert (sums.declared.schedule, sums.policy, len(sums.history())) == ("EVERY 1 HOUR", sw.every("1h"), 2)
+        again.table("orders").delete([(100, "a", 5000, 0.5)])
+        settle(sums, "incremental")
+        with pytest.raises(sw.SlackwaterError, match="VIEW_UNKNOWN"):
+            again.view("totals")
 
 
 def test_explain_before_creation(shop: sw.Engine) -> None:
@@ -208,6 +234,10 @@ def test_explain_before_creation(shop: sw.Engine) -> None:
     assert isinstance(mismatch, Explained)
     assert mismatch.obstacle is not None
     assert mismatch.obstacle.code == "COLUMNS_MISMATCH"
+    for cron, code in (("0 0 6 LW * ?", "POLICY_UNSUPPORTED"), ("0 0 6 13 * FRI", "POLICY_INVALID")):
+        late = shop.sql(f"EXPLAIN CREATE MATERIALIZED VIEW v SCHEDULE CRON '{cron}' AS SELECT cust FROM orders")
+        assert isinstance(late, Explained)
+        assert (late.eligibility.verdict, late.to_json()["obstacle"]["code"]) == ("incremental", code)
     assert shop.views() == []
 
 

@@ -84,6 +84,10 @@ def test_every_statement_from_the_shell(shell: Shell, spark: SparkSession) -> No
     assert shell.refusal("ALTER MATERIALIZED VIEW revenue DROP SCHEDULE") == "SCHEDULE_MISSING"
     assert shell.result("ALTER MATERIALIZED VIEW revenue ADD SCHEDULE REFRESH EVERY 2 DAYS")["outcome"] == "altered"
 
+    assert shell.result("ALTER MATERIALIZED VIEW revenue RENAME TO income")["outcome"] == "renamed"
+    assert shell.refusal("ALTER MATERIALIZED VIEW income RENAME TO Orders") == "VIEW_EXISTS"
+    assert shell.result("ALTER MATERIALIZED VIEW income RENAME TO revenue")["view"] == "revenue"
+
     other = "SELECT cust, max(amount) AS m FROM orders GROUP BY cust"
     assert shell.refusal(f"CREATE OR REPLACE MATERIALIZED VIEW revenue AS {other}") == "STATES_AT_STAKE"
     agreed = shell.result(f"CREATE OR REPLACE MATERIALIZED VIEW revenue REFRESH POLICY FULL DISCARD STATES AS {other}")

@@ -89,6 +89,7 @@ def test_what_is_read_cannot_be_taken_away(graph: sw.Engine) -> None:
     version = graph.catalog.version()
     for statement, code, named in (
         ("DROP MATERIALIZED VIEW totals", "VIEW_IN_USE", "'regions'"),
+        ("ALTER MATERIALIZED VIEW totals RENAME TO sums", "VIEW_IN_USE", "'regions'"),
         ("CREATE OR REPLACE MATERIALIZED VIEW regions DISCARD STATES AS SELECT 1 AS region, 2L AS total FROM orders",
          "VIEW_IN_USE", "'best'"),
         ("CREATE OR REPLACE MATERIALIZED VIEW totals AS SELECT region AS cust, total FROM best", "VIEW_CYCLE",
@@ -103,6 +104,8 @@ def test_what_is_read_cannot_be_taken_away(graph: sw.Engine) -> None:
             assert f"would be refused: [{code}]" in str(graph.sql(f"EXPLAIN {statement}"))
     with pytest.raises(sw.SlackwaterError, match="read by totals, regions, best"):
         graph.drop_table("orders")
+    with pytest.raises(sw.SlackwaterError, match="cannot be renamed: it is read by totals, regions, best"):
+        graph.table("orders").rename("sales")
     assert graph.catalog.version() == version
     done = graph.sql(
         "CREATE OR REPLACE MATERIALIZED VIEW totals AS SELECT cust, sum(amount) AS total FROM orders GROUP BY cust"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 
 import pytest
 from sqlalchemy import URL
@@ -232,6 +232,50 @@ class CatalogSuite(WithCatalog):
         assert (catalog.view("Revenue"), catalog.view_names()) == (new, {"Revenue", "other"})
         with catalog.commit("alter_view", "Revenue") as tx:
             assert tx.update_view(new.id, query_json='{"sql": "SELECT 3"}').query_json == '{"sql": "SELECT 3"}'
+
+    def test_a_rename_keeps_all_but_the_name(self, catalog: Catalog) -> None:
+        table, view = add_table(catalog), add_view(catalog)
+        with catalog.commit("refresh", "revenue") as tx:
+            segments = tx.add_segments(view.owner, [segment("v1/a")])
+            tx.replace_states(view.id, [NewState("n1", tx.version, "s/1", 1, 1)])
+            tx.add_refresh(view.id, 0, tx.version, 1.0, {})
+            source = tx.add_source(table.id, "files", "files", {})
+        states = catalog.states(view.id)
+        with catalog.commit("rename_view", "income") as tx:
+            renamed = tx.rename_view(view.id, "income")
+        with catalog.commit("rename_table", "sales") as tx:
+            sales = tx.rename_table(table.id, "sales")
+        assert (renamed, sales) == (replace(view, name="income"), replace(table, name="sales"))
+        assert (catalog.view("income"), catalog.table("sales")) == (renamed, sales)
+        with refused("VIEW_UNKNOWN"):
+            catalog.view("revenue")
+        with refused("TABLE_UNKNOWN"):
+            catalog.table("orders")
+        assert (catalog.segments(view.owner), catalog.states(view.id)) == (segments, states)
+        assert (len(catalog.refreshes(view.id)), catalog.sources(table.id)) == (1, (source,))
+        assert (add_view(catalog, "orders").name, add_table(catalog, "revenue").name) == ("orders", "revenue")
+
+    def test_a_rename_takes_no_name_that_is_taken_or_invalid(self, catalog: Catalog) -> None:
+        table, view = add_table(catalog), add_view(catalog)
+        version = catalog.version()
+        for name, code in (("Orders", "VIEW_EXISTS"), ("revenue", "VIEW_EXISTS"), (" ", "NAME_INVALID")):
+            with refused(code), catalog.commit("rename_view", name) as tx:
+                tx.rename_view(view.id, name)
+        for name, code in (("REVENUE", "TABLE_EXISTS"), ("orders", "TABLE_EXISTS"), ("a\nb", "NAME_INVALID")):
+            with refused(code), catalog.commit("rename_table", name) as tx:
+                tx.rename_table(table.id, name)
+        assert (catalog.version(), catalog.view("revenue"), catalog.table("orders")) == (version, view, table)
+        with catalog.commit("rename_view", "Revenue") as tx:
+            tx.rename_view(view.id, "Revenue")
+            tx.rename_table(table.id, "ORDERS")
+        assert (catalog.view_names(), catalog.tables()[0].name) == ({"Revenue"}, "ORDERS")
+        with catalog.commit("drop_view", "Revenue") as tx:
+            tx.drop_view(view.id)
+            tx.drop_table(table.id)
+        with refused("VIEW_DROPPED"), catalog.commit("rename_view", "x") as tx:
+            tx.rename_view(view.id, "x")
+        with refused("TABLE_UNKNOWN"), catalog.commit("rename_table", "x") as tx:
+            tx.rename_table(table.id, "x")
 
     def test_a_dropped_view_says_so(self, catalog: Catalog) -> None:
         view = add_view(catalog)

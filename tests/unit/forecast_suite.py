@@ -11,6 +11,7 @@ from sqlalchemy import URL, inspect, text
 
 from slackwater.storage import Catalog, TableRecord, schema
 from slackwater.storage.forecasts import ArrivalRecord, DelayRecord, NewForecast, PaceRecord
+from slackwater.storage.records import RENAME_TABLE
 from tests.unit.catalog_suite import WithCatalog, add_table, add_view, refused
 
 EXPECTED = NewForecast(1, "orders", 60.0, "fixed", 100.0, 80.5, 120.0, 0.25, True, "said so", {"model": {"a": [1]}})
@@ -19,6 +20,11 @@ EXPECTED = NewForecast(1, "orders", 60.0, "fixed", 100.0, 80.5, 120.0, 0.25, Tru
 def change(catalog: Catalog, table: TableRecord, inserted: int, deleted: int = 0) -> int:
     with catalog.commit("change", table.name, {"inserted": inserted, "deleted": deleted}) as tx:
         return tx.version
+
+
+def rename(catalog: Catalog, table: TableRecord, name: str) -> TableRecord:
+    with catalog.commit(RENAME_TABLE, name, {"from": table.name}) as tx:
+        return tx.rename_table(table.id, name)
 
 
 def as_version_1(catalog: Catalog) -> None:
@@ -94,6 +100,22 @@ class ForecastSuite(WithCatalog):
         assert found[0].at <= found[1].at
         assert catalog.arrivals(orders, after=versions[0], limit=10) == found[1:]
         assert catalog.arrivals(orders, after=0, limit=1) == found[1:]
+
+    def test_arrivals_follow_a_table_through_its_names(self, catalog: Catalog) -> None:
+        orders, other = add_table(catalog), add_table(catalog, "other")
+        versions = [change(catalog, orders, 1), change(catalog, other, 50)]
+        orders = rename(catalog, orders, "sales")
+        versions.append(change(catalog, orders, 2))
+        # The names change hands: what came to one of them is not what came to the other.
+        other = rename(catalog, other, "orders")
+        versions.append(change(catalog, other, 60))
+        orders = rename(catalog, orders, "other")
+        versions.append(change(catalog, orders, 3))
+        assert [a.rows for a in catalog.arrivals(orders, 0, 10)] == [1, 2, 3]
+        assert [a.rows for a in catalog.arrivals(other, 0, 10)] == [50, 60]
+        assert [a.rows for a in catalog.arrivals(orders, versions[0], 10)] == [2, 3]
+        assert [[a.rows for a in catalog.arrivals(orders, 0, limit)] for limit in (1, 2)] == [[3], [2, 3]]
+        assert [a.version for a in catalog.arrivals(other, 0, 10)] == [versions[1], versions[3]]
 
     def test_a_pace_is_the_last_one_reported_and_goes_with_its_table(self, catalog: Catalog, url: URL) -> None:
         table = add_table(catalog)

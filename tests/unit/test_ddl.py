@@ -18,6 +18,7 @@ from slackwater.ddl import (
     ExplainCreate,
     ExplainView,
     RefreshView,
+    RenameView,
     ShowViews,
     Statement,
     parse,
@@ -85,6 +86,8 @@ def quoted(name: str) -> str:
             AlterSchedule("v", "ALTER", Schedule(cron="5 * * * *")),
         ),
         ("ALTER MATERIALIZED VIEW v DROP SCHEDULE", AlterSchedule("v", "DROP")),
+        ("ALTER MATERIALIZED VIEW v RENAME TO w", RenameView("v", "w")),
+        ("alter materialized view `a;b` rename to `c ``d`;", RenameView("a;b", "c `d")),
         ("SHOW MATERIALIZED VIEWS", ShowViews()),
         ("DESCRIBE MATERIALIZED VIEW v", DescribeView("v")),
         ("DESC MATERIALIZED VIEW v", DescribeView("v")),
@@ -104,6 +107,11 @@ def test_statements(text: str, expected: Statement) -> None:
         ("", "STATEMENT_INVALID", 0),
         (" -- nothing\n;", "STATEMENT_INVALID", 0),
         ("SELECT 1", "STATEMENT_UNSUPPORTED", 0),
+        ("ALTER MATERIALIZED VIEW v RENAME w", "STATEMENT_INVALID", 26),
+        ("ALTER MATERIALIZED VIEW v RENAME TO", "STATEMENT_INVALID", 35),
+        ("ALTER MATERIALIZED VIEW v RENAME TO s.w", "STATEMENT_INVALID", 37),
+        ("ALTER MATERIALIZED VIEW v RENAME TO w x", "STATEMENT_INVALID", 38),
+        ("ALTER TABLE t RENAME TO u", "STATEMENT_UNSUPPORTED", 0),
         ("  INSERT INTO t VALUES (1)", "STATEMENT_UNSUPPORTED", 2),
         ("CREATE TABLE t (a INT)", "STATEMENT_UNSUPPORTED", 0),
         ("CREATE VIEW v AS SELECT 1", "STATEMENT_UNSUPPORTED", 0),
@@ -241,4 +249,7 @@ def test_schedules_have_seconds() -> None:
 def test_a_schedule_becomes_a_policy() -> None:
     assert policy_of(Schedule(5, "MINUTE")) == every("5m")
     assert policy_of(Schedule(cron="0 * * * *", timezone="UTC")) == cron("0 * * * *", timezone="UTC")
+    quartz = Schedule(cron="0 30 6 ? * MON-FRI", timezone="Europe/Oslo")
+    assert policy_of(quartz) == cron("0 30 6 ? * MON-FRI", timezone="Europe/Oslo")
+    assert policy_of(Schedule(cron="0 30 6 ? * MON-FRI")) == cron("0 30 6 ? * MON-FRI", timezone="UTC")
     assert policy_of(None) == manual()

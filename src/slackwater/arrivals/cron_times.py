@@ -1,7 +1,8 @@
 """Cron expressions, read as cron reads them and computed by APScheduler's triggers.
 
 APScheduler differs from cron in two points, which are put right here: it counts weekdays from Monday, and where both a
-day of the month and a weekday are given it wants both, while for cron either will do.
+day of the month and a weekday are given it wants both, while for cron either will do. Expressions of six or seven
+fields are Quartz's; see `quartz`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from apscheduler.triggers.cron import CronTrigger
 
+from slackwater.arrivals.quartz import LENGTHS, quartz_choices
 from slackwater.errors import SlackwaterError
 
 FIELDS: Final = ("minute", "hour", "day", "month", "day_of_week")
@@ -34,10 +36,14 @@ _PATTERNS: Final = {
 
 
 def check_cron(expression: str, zone: str) -> str:
-    """The expression with single spaces and in lower case; refuses what cron would not take, or what never comes."""
+    """The expression with single spaces; refuses what cron or Quartz would not take, or what never comes.
+
+    It comes in lower case, one of Quartz in upper case.
+    """
     if not isinstance(expression, str):
         raise _invalid(f"a {type(expression).__name__} is no cron expression")
-    normal = " ".join(expression.lower().split())
+    parts = expression.split()
+    normal = " ".join(parts).upper() if len(parts) in LENGTHS else " ".join(parts).lower()
     if next_time(normal, zone, 0.0) is None:
         raise SlackwaterError(
             "POLICY_NEVER", f"no day matches the cron expression {expression!r}", "correct the day or the month"
@@ -58,16 +64,22 @@ def next_time(expression: str, zone: str, at: float) -> float | None:
 @lru_cache(maxsize=1024)
 def _triggers(expression: str, zone: str) -> tuple[CronTrigger, ...]:
     """One trigger, or two of which either will do."""
+    of_quartz = len(expression.split()) in LENGTHS
+    choices = quartz_choices(expression) if of_quartz else _cron_choices(expression)
+    try:
+        return tuple(CronTrigger(**choice, timezone=_zone(zone)) for choice in choices)
+    except ValueError as error:
+        raise _invalid(f"{expression!r} cannot be read: {error}") from error
+
+
+def _cron_choices(expression: str) -> list[dict[str, str]]:
+    """The fields of one trigger, or of two of which either will do, for cron's five fields."""
     parts = expression.split()
     if len(parts) != len(FIELDS):
         raise _invalid(f"{expression!r} has {len(parts)} field{'s' * (len(parts) != 1)}")
-    values = {name: _field(name, part) for name, part in zip(FIELDS, parts, strict=True)}
+    values = {name: _field(name, part) for name, part in zip(FIELDS, parts, strict=True)} | {"second": "0"}
     either = not any(parts[FIELDS.index(name)].startswith("*") for name in ("day", "day_of_week"))
-    choices = [{**values, "day": "*"}, {**values, "day_of_week": "*"}] if either else [values]
-    try:
-        return tuple(CronTrigger(**choice, second="0", timezone=_zone(zone)) for choice in choices)
-    except ValueError as error:
-        raise _invalid(f"{expression!r} cannot be read: {error}") from error
+    return [{**values, "day": "*"}, {**values, "day_of_week": "*"}] if either else [values]
 
 
 def _field(name: str, text: str) -> str:
@@ -110,5 +122,8 @@ def _zone(name: str) -> ZoneInfo:
 
 def _invalid(message: str) -> SlackwaterError:
     return SlackwaterError(
-        "POLICY_INVALID", message, 'write minute, hour, day, month and weekday: "0 3 * * mon-fri" is three at night'
+        "POLICY_INVALID",
+        message,
+        'write minute, hour, day, month and weekday: "0 3 * * mon-fri" is three at night; or six or seven fields, of '
+        "Quartz",
     )

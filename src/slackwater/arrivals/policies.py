@@ -119,7 +119,9 @@ class Cron(Policy):
         if oldest > situation.now:
             return situation.now, "the clock was set back behind an arrival"
         at = next_time(self.expression, self.timezone, oldest)
-        came = "has come" if at is not None and at <= situation.now else "has not come"
+        if at is None:
+            return None, f"no time of {self} is left"
+        came = "has come" if at <= situation.now else "has not come"
         return at, f"the time of {self} {came} since the oldest change"
 
     def __str__(self) -> str:
@@ -248,7 +250,13 @@ def on_arrival() -> Policy:
 
 
 def cron(expression: str, timezone: str = "UTC") -> Policy:
-    """Refresh at the times of a cron expression, in a time zone, if something new has arrived before."""
+    """Refresh at the times of a cron expression, in a time zone, if something new has arrived before.
+
+    Args:
+        expression: minute, hour, day, month and weekday (0 and 7 are Sunday); or Quartz's second, minute, hour,
+            day-of-month, month, day-of-week (1 is Sunday) and perhaps year.
+        timezone: where its times are.
+    """
     return Cron(expression, timezone)
 
 

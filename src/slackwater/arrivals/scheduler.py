@@ -89,12 +89,14 @@ class Scheduler:
         for table, source in self._lookout.sources():
             if source.kind == KIND and not self._stopping:
                 name = f"{table.name} from {source.config['path']}"
-                poll = self._attempt(tick, ("source", source.id), name, 0, partial(self._poll, table.name, source))
+                poll = self._attempt(tick, ("source", source.id), name, 0, partial(self._poll, source))
                 if poll is not None and (poll.version is not None or poll.rejected):
                     tick.polls.append(poll)
 
-    def _poll(self, table: str, source: SourceRecord) -> Poll:
-        return LandingDirectory(self._engine.table(table), source).poll()
+    def _poll(self, source: SourceRecord) -> Poll:
+        with self._engine.writing():  # by number, and no other thread renames it meanwhile
+            table = self._engine.table(self._engine.catalog.table_by_id(source.table_id).name)
+            return LandingDirectory(table, source).poll()
 
     def _due_views(self, tick: Tick, next_look: float) -> list[tuple[View, str]]:
         """The due views, those first that have been due for longest."""
@@ -198,7 +200,7 @@ class Scheduler:
             situation = self._lookout.situation(view)
             if not situation.complete:
                 return False
-            if view.policy.can_fire and situation.oldest_pending is not None:
+            if view.policy.judge(situation).at is not None:  # never due again: manual, or a cron whose years are over
                 stale.append(self._setbacks.get(("view", view.id)))
         hopeless = [setback for setback in stale if setback is not None and setback.attempts >= GIVE_UP]
         if hopeless and len(hopeless) == len(stale):

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from slackwater.algebra.nodes import Field, Opaque, Rel, Scan
-from slackwater.errors import ViewError
+from slackwater.errors import TableError, ViewError
 from slackwater.execution.render import WEIGHT, consolidated
 from slackwater.storage.records import SegmentRecord
 from slackwater.type_names import type_text
@@ -172,6 +172,18 @@ def refuse_while_read(view: View, what: str) -> None:
             f"view {view.name!r} cannot be {what}: it is read by {', '.join(map(repr, readers))}",
             f"drop {'that view' if len(readers) == 1 else 'these views'} first",
             {"view": view.name, "readers": readers},
+        )
+
+
+def refuse_table_while_read(engine: Engine, table: str, what: str) -> None:
+    """Refuse what would pull a table from under the views that read it, directly or through other views."""
+    readers = [view.name for view in engine.views() if table in view.tables]
+    if readers:
+        raise TableError(
+            "TABLE_IN_USE",
+            f"table {table!r} cannot be {what}: it is read by {', '.join(readers)}",
+            f"drop {'that view' if len(readers) == 1 else 'these views'} first",
+            {"table": table, "readers": readers},
         )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, and_, delete, insert, select, update
 
 from slackwater.storage import rows, schema
-from slackwater.storage.records import TableRecord
+from slackwater.storage.records import RENAME_TABLE, TableRecord
 
 KEPT_DELAYS = 500
 """Delays are kept of so many versions of a table; older ones say little about those to come."""
@@ -93,18 +93,27 @@ class DelayRecord:
 
 
 def arrivals(connection: Connection, table: TableRecord, after: int, limit: int) -> tuple[ArrivalRecord, ...]:
-    """Read the last changes of a table after a version; those of a dropped table of the same name are not its own."""
-    commits = schema.commits
-    query = select(commits.c.version, commits.c.at, commits.c.detail).where(
-        commits.c.subject == table.name,
-        commits.c.kind == "change",
-        commits.c.version > max(after, table.created_version),
-    )
-    found = connection.execute(query.order_by(commits.c.version.desc()).limit(limit)).all()
-    return tuple(
-        ArrivalRecord(row.version, row.at, int(row.detail.get("inserted", 0)), int(row.detail.get("deleted", 0)))
-        for row in reversed(found)
-    )
+    """Read the last changes of a table after a version; those of other tables that had its name are not its own.
+
+    Commits go by name. A table had its name since it was made or since the last commit that gave it the name; before
+    that one, it is followed under the name that it had then.
+    """
+    commits, found = schema.commits, list[ArrivalRecord]()
+    name: str | None = table.name
+    later = commits.c.version > max(after, table.created_version)
+    while name is not None and len(found) < limit:
+        query = select(commits.c.version, commits.c.at, commits.c.kind, commits.c.detail).where(
+            commits.c.subject == name, commits.c.kind.in_(("change", RENAME_TABLE)), later
+        )
+        name = None
+        for row in connection.execute(query.order_by(commits.c.version.desc()).limit(limit - len(found))).all():
+            if row.kind == RENAME_TABLE:
+                name = str(row.detail["from"])
+                later = and_(later, commits.c.version < row.version)
+                break
+            inserted, deleted = int(row.detail.get("inserted", 0)), int(row.detail.get("deleted", 0))
+            found.append(ArrivalRecord(row.version, row.at, inserted, deleted))
+    return tuple(reversed(found))
 
 
 def settle(

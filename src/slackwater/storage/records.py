@@ -6,9 +6,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import Protocol
+from typing import Final, Protocol
 
 from slackwater.errors import CatalogError
+
+RENAME_TABLE: Final = "rename_table"
+"""The kind of commit that calls a table otherwise: its subject is the new name, its detail has the old as `from`."""
 
 _OWNER = re.compile(r"[tv][1-9][0-9]*", re.ASCII)
 

@@ -88,6 +88,9 @@ def merges_of(connection: Connection, owner: str) -> tuple[MergeRecord, ...]:
 
 def check_name(name: str) -> None:
     """Refuse a name that a database could not store or a person could not see; all others are data, however odd."""
+    if not isinstance(name, str):
+        message = f"a {type(name).__name__} cannot be a name"
+        raise SlackwaterError("NAME_INVALID", message, "Choose a name that is text.")
     reason = None
     if not name.strip():
         reason = "it is empty"

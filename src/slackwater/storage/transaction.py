@@ -39,6 +39,12 @@ class Transaction:
         row = self._insert(schema.tables, {**values, "complete": False, "created_version": self.version})
         return rows.as_table(row)
 
+    def rename_table(self, table_id: int, name: str) -> TableRecord:
+        """Call a table otherwise; its segments and sources are filed by its id and stay."""
+        rows.live_table(self._connection, table_id)
+        self._rename(schema.tables, table_id, name)
+        return rows.live_table(self._connection, table_id)
+
     def mark_complete(self, table_id: int, complete: bool = True) -> None:
         """Record whether more changes will come."""
         rows.live_table(self._connection, table_id)
@@ -96,6 +102,12 @@ class Transaction:
         changes = {name: value for name, value in given.items() if value is not None}
         if changes:
             self._update(schema.views, schema.views.c.id == view_id, **changes)
+        return rows.live_view(self._connection, view_id)
+
+    def rename_view(self, view_id: int, name: str) -> ViewRecord:
+        """Call a view otherwise; its result, states and refreshes are filed by its id and stay."""
+        rows.live_view(self._connection, view_id)
+        self._rename(schema.views, view_id, name)
         return rows.live_view(self._connection, view_id)
 
     def drop_view(self, view_id: int) -> None:
@@ -210,6 +222,10 @@ class Transaction:
             for segment in new
         )
 
+    def _rename(self, table: Table, row_id: int, name: str) -> None:
+        self._check_free(name, view=table is schema.views, renamed=row_id)
+        self._update(table, table.c.id == row_id, name=name, name_key=name.casefold())
+
     def _drop(self, table: Table, row_id: int, owner: str) -> None:
         self._connection.execute(delete(schema.segments).where(schema.segments.c.owner == owner))
         # Merges point at one another; without that they can go in any order.
@@ -222,11 +238,14 @@ class Transaction:
         find = rows.live_table if owner.startswith("t") else rows.live_view
         find(self._connection, int(owner[1:]))
 
-    def _check_free(self, name: str, *, view: bool) -> None:
+    def _check_free(self, name: str, *, view: bool, renamed: int | None = None) -> None:
+        """Refuse a name that is taken; what is renamed may take its own in another case."""
         rows.check_name(name)
         for table, kind in ((schema.tables, "table"), (schema.views, "view")):
             same = table.c.name_key == name.casefold()
             if found := self._connection.execute(rows.live(table).where(same)).one_or_none():
+                if found.id == renamed and (table is schema.views) == view and found.name != name:
+                    continue
                 message = f"there is a {kind} {found.name!r} already; tables and views share their names, in any case"
                 advice = "Choose another name or drop it first."
                 details = {"name": name, "found": found.name, "kind": kind}
