@@ -8,7 +8,7 @@ from typing import Any
 
 from slackwater.algebra.nodes import Rel
 from slackwater.delta.reasons import REASONS, Way
-from slackwater.delta.ways import Operator, recomputed_whole, ways
+from slackwater.delta.ways import Operator, ways
 from slackwater.errors import QueryRefused
 from slackwater.execution.reports import table_html
 
@@ -98,7 +98,7 @@ def eligibility(plan: Rel) -> Eligibility:
         return Eligibility(INCREMENTAL, root)
     # Reading a table's changes alone is not yet incremental: some operator must gain from it.
     gains = any(o.way is not Way.RECOMPUTE and o.inputs for o in root.walk())
-    return Eligibility(RECOMPUTED if recomputed_whole(plan) or not gains else PARTLY, root)
+    return Eligibility(PARTLY if gains else RECOMPUTED, root)
 
 
 def refused(error: QueryRefused) -> Eligibility:

@@ -11,8 +11,8 @@ from pyspark.sql.types import StructField, StructType
 from slackwater.algebra.expressions import quote
 from slackwater.algebra.nodes import Field
 from slackwater.capture.plans import TableShape
+from slackwater.capture.type_names import type_text
 from slackwater.table import Table
-from slackwater.type_names import type_text
 from slackwater.view import View
 
 

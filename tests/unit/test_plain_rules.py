@@ -69,11 +69,13 @@ def test_the_tables_own_files_serve_for_what_a_filter_hardly_thins_out() -> None
 
 
 def test_aggregates_keep_partial_rows_or_else_what_they_redo() -> None:
-    merging, redone = total("sum"), total("corr", dtype="double")
+    merging, redone, kept = total("sum"), total("listagg", dtype="string"), total("corr", dtype="double")
     assert node_key(merging) in kept_by_rule(merging, {"lines"}, NARROW)
+    assert node_key(TOP) not in kept_by_rule(merging, {"lines"}, NARROW)
     chosen = kept_by_rule(redone, {"lines"}, NARROW)
     assert node_key(redone) not in chosen
     assert node_key(TOP) in chosen
+    assert {node_key(kept), node_key(TOP)} <= kept_by_rule(kept, {"lines"}, NARROW), "its last results, and its input"
 
 
 def test_a_side_in_which_matches_are_looked_for_is_kept_when_it_changes_itself() -> None:

@@ -6,7 +6,8 @@ Four classes, from the best to the least:
 * **mergeable**: partials of inserts merge, a delete redoes the group (`min`, `max`, bit and boolean functions, and sums
   of FLOAT/DOUBLE, which would drift or turn into NaN if deletes were subtracted).
 * **kept**: any change redoes the group, and the last results are kept, so that old rows can be taken back whatever they
-  hold (user-defined aggregates).
+  hold (user-defined aggregates, and groups with results that could not be computed again bit by bit, such as the
+  correlation of two columns).
 * **redo**: any change redoes the group on both versions (everything else).
 """
 
@@ -77,11 +78,14 @@ class AggCall:
         if self.distinct and self.func not in ("min", "max"):
             return Combine.REDO
         if self.user:
-            # An old and a new row are compared, which Spark cannot do with maps.
-            comparable = "map<" not in self.dtype and "variant" not in self.dtype
             merges = Combine.MERGEABLE if self.user == "merge" else Combine.KEPT
-            return merges if comparable else Combine.REDO
+            return merges if self.comparable else Combine.REDO
         return _combine(self.func, self.args[0].dtype if self.args else "")
+
+    @property
+    def comparable(self) -> bool:
+        """Whether an old and a new result can be compared, which Spark cannot do with maps."""
+        return "map<" not in self.dtype and "variant" not in self.dtype
 
     @property
     def repeatable(self) -> bool:

@@ -213,10 +213,13 @@ class Aggregate(Rel):
 
     @property
     def combine(self) -> Combine:
-        """The hardest class among its functions."""
+        """The hardest class among its functions; the last results of groups that could not be redone twice are kept."""
         if not self.groups and any(a.user for a in self.aggs):
             return Combine.REDO  # without keys Spark gives no row for no input, which partial rows cannot say
-        return max((a.combine for a in self.aggs), default=Combine.ADDITIVE)
+        hardest = max((a.combine for a in self.aggs), default=Combine.ADDITIVE)
+        if hardest is Combine.REDO and self.groups and not self.repeatable and all(a.comparable for a in self.aggs):
+            return Combine.KEPT
+        return hardest
 
     @property
     def repeatable(self) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from slackwater.algebra.aggregates import AggCall, decimal_of, is_float, is_variance
+from slackwater.algebra.aggregates import AggCall, Combine, decimal_of, is_float, is_variance
 from slackwater.algebra.expressions import quote
 from slackwater.algebra.nodes import Aggregate, Field, Linearity, Rel, Schema
 
@@ -48,7 +48,7 @@ class PartialColumn:
     Attributes:
         name: the column's name.
         merge: the function that combines it over partial rows (`sum`, `min`, …).
-        role: `total`, `square`, `seen`, `value` or `user`: what the finishing expression takes it for.
+        role: `total`, `square`, `seen`, `value` or `result`: what the finishing expression takes it for.
         dtype: Spark's type, to which it is cast so that every segment of a state agrees.
     """
 
@@ -80,9 +80,9 @@ def partial_columns(call: AggCall) -> tuple[PartialColumn, ...]:
     def column(suffix: str, merge: str, role: str, dtype: str) -> PartialColumn:
         return PartialColumn(f"{call.name}${suffix}", merge, role, dtype)
 
-    if call.user:
+    if call.user or call.combine is Combine.REDO:
         merge = user_merge(call.func) if call.user == "merge" else "first"
-        return (column("v", merge, "user", f"struct<v:{call.dtype}>"),)
+        return (column("v", merge, "result", f"struct<v:{call.dtype}>"),)
     if call.func == "count":
         return (column("n", "sum", "seen", "bigint"),)
     if call.func in ("sum", "avg"):
@@ -116,12 +116,12 @@ def finish_text(call: AggCall, prefix: str = "") -> str:
     """
     roles = {c.role: quote(prefix + c.name) for c in partial_columns(call)}
     seen, total = roles.get("seen", ""), roles.get("total", "")
+    if "result" in roles:
+        return f"{roles['result']}.v"
     if call.func == "count":
         return f"COALESCE({seen}, 0L)"
     if "value" in roles:
         return roles["value"]
-    if "user" in roles:
-        return f"{roles['user']}.v"
     if call.func == "sum":
         return f"IF({seen} > 0, CAST({total} AS {call.dtype.upper()}), NULL)"
     if call.func == "avg":

@@ -4,13 +4,14 @@ before:  γ[g; count(DISTINCT x), sum(y)](R)
 after:   π[g, count, sum](γ[g; count(x), sum(s)](γ[g, x; sum(y) AS s](R)))
 
 Precondition: all DISTINCT calls have the same single argument and no FILTER, and every other call is one of
-count, sum, min, max. Counter-example without it: `avg(y)` of averages per x is not the average of y.
+count, sum, min, max, none with a floating-point result. Counter-example without it: `avg(y)` of averages per x is not
+the average of y.
 """
 
 from __future__ import annotations
 
 from slackwater.algebra import nodes as n
-from slackwater.algebra.aggregates import AggCall, decimal_of
+from slackwater.algebra.aggregates import AggCall, decimal_of, has_floats
 from slackwater.algebra.expressions import Expr, call, col, lit
 
 _MERGED_WITH = {"count": "sum", "sum": "sum", "min": "min", "max": "max"}
@@ -28,8 +29,8 @@ def split_distinct(node: n.Rel) -> n.Rel | None:
         return None
     if any(a.form for a in node.aggs):
         return None
-    if any(a.func == "sum" and a.args[0].dtype in ("float", "double") for a in others):
-        return None
+    if any(has_floats(a.dtype) for a in others):
+        return None  # what cannot be computed again bit by bit must not be what another aggregate reads
     argument = distinct[0].args[0]
     taken = set(node.names) | set(node.child.names)
     inner_key = free_name(f"{distinct[0].name}_value", taken)

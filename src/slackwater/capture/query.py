@@ -29,11 +29,11 @@ from slackwater.capture.plans import LEAF, PLACING, PYTHON, PlanReader, TableSha
 from slackwater.capture.prune_empty import prune_empty
 from slackwater.capture.ties import settle_ties
 from slackwater.capture.trees import Tree, attribute_id, class_names, parse
+from slackwater.capture.type_names import type_text
 from slackwater.capture.types import Typing, with_types
 from slackwater.capture.unsaid import note_unsaid
 from slackwater.capture.user_functions import UserFunction, functions_called
 from slackwater.errors import QueryRefused
-from slackwater.type_names import type_text
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject

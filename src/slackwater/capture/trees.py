@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark.sql.types import _parse_datatype_json_value
 
-from slackwater.type_names import type_text
+from slackwater.capture.type_names import type_text
 
 
 class Unsupported(Exception):

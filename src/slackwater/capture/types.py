@@ -14,7 +14,7 @@ from slackwater.algebra.generate import Generate, Values
 from slackwater.algebra.windows import Window
 from slackwater.capture.expressions import Unsupported
 from slackwater.capture.noise import quiet
-from slackwater.type_names import type_text
+from slackwater.capture.type_names import type_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,7 +8,8 @@
 
     R = Partial(F_new(child) ⋉ K);   D = AggChange(S, dP, R);   S' = (S ▷ K) ∪ (dP ▷ K) ∪ R
 
-*Keep and redo*: a user-defined function that does not merge keeps its last results as S; K is every touched group.
+*Keep and redo*: a user-defined function that does not merge keeps its last results as S; K is every touched group. So
+does a group whose results could not be computed again bit by bit.
 
 *Redo*: without a state, or with functions that do not merge, every touched group is redone on both versions:
 

@@ -108,9 +108,12 @@ def _window(node: Window, env: Environment) -> Rel | None:
     child = delta(node.child, env)
     if child is None:
         return None
-    keys = env.add_step(f"touched_{node_key(node)}", child, Purpose.SHARE)
+    key = node_key(node)
+    keys = env.add_step(f"touched_{key}", child, Purpose.SHARE)
+    given_out = env.state(key, node.schema) if key in env.states else None
+    old = full(node.child, env, "old") if given_out is None else None
     small = env.estimate(node.child) <= env.small
-    return window_delta(node, keys, full(node.child, env, "old"), full(node.child, env, "new"), small=small)
+    return window_delta(node, keys, old, full(node.child, env, "new"), given_out, small=small)
 
 
 def _keep_change(node: Rel, change: Rel | None, env: Environment) -> Rel | None:
@@ -205,7 +208,7 @@ def _new_partials(node: Aggregate, key: str, env: Environment) -> tuple[Input | 
     redo = env.add_step(f"redo_{key}", redo, Purpose.SHARE, key)
     which = "with a changed row" if kept else "that lost a row"
     env.reasons[key] = f"groups {which} are redone: " + ", ".join(
-        a.func for a in node.aggs if a.combine is node.combine
+        a.func for a in node.aggs if a.combine >= node.combine
     )
     if key in env.wanted:
         state_after = agg.replaced_state(node, state, change, redo, small=_small(node, env))
@@ -298,6 +301,11 @@ def _from_state(node: Rel, key: str, env: Environment, at: str) -> Rel:
 def repeatable(node: Rel) -> bool:
     """Whether a node's old output can be computed again, bit by bit."""
     return not isinstance(node, Aggregate | Window) or node.repeatable
+
+
+def keeps_state(node: Rel) -> bool:
+    """Whether a node is an aggregate whose partial rows can be kept: what it reads can be computed again."""
+    return isinstance(node, Aggregate) and agg.keeps_partials(node) and all(map(repeatable, node.child.walk()))
 
 
 def difference(root: Rel, env: Environment) -> Rel:

@@ -5,8 +5,9 @@ delta (D) or for its full output at the new version (F), as in `rules`:
 
 * D of a linear or bilinear operator asks its inputs for D. So does a keyed one, which redoes the keys it finds there.
 * An operator whose two full outputs must be compared asks its inputs for F.
-* F of an aggregate that keeps partial rows needs only D below it. So does F of an intermediate result that is kept
-  because an ordering, or a function without keys, reads it again. Any other F passes down to the tables.
+* F of an aggregate that keeps partial rows needs only D below it. So does F of a window whose rows are kept because
+  they could not be computed again bit by bit, and F of an intermediate result that is kept because an ordering, or a
+  function without keys, reads it again. Any other F passes down to the tables.
 
 States are assumed to fit the budget; a state that is dropped makes a refresh slower, or a recompute, never wrong.
 
@@ -21,6 +22,7 @@ from dataclasses import dataclass
 from slackwater.algebra.aggregates import Combine
 from slackwater.algebra.nodes import Linearity, Opaque, Rel, TopK
 from slackwater.algebra.printer import describe
+from slackwater.algebra.windows import Window
 from slackwater.delta.reasons import REASONS, Way
 from slackwater.delta.rules import compares_results, repeatable
 
@@ -61,11 +63,6 @@ def ways(plan: Rel) -> Operator:
     return _asked_for_full(plan) if compares_results(plan) else _asked_for_delta(plan)
 
 
-def recomputed_whole(plan: Rel) -> bool:
-    """Whether a refresh can use no state at all, so that everything is computed again."""
-    return isinstance(plan, Opaque) or any(_merges(node) and _drifts_below(node) for node in plan.walk())
-
-
 def _asked_for_delta(node: Rel) -> Operator:
     if _merges(node):
         return _merged(node)
@@ -90,6 +87,8 @@ def _asked_for_full(node: Rel) -> Operator:
         return _operator(node, "CONSTANT")
     if isinstance(node, TopK) or not (_has_keys(node) and node.linearity is not Linearity.OPAQUE):
         return _compared(node)
+    if isinstance(node, Window) and not node.repeatable and not _drifts_below(node):
+        return _operator(node, "KEYS_REDONE", *map(_asked_for_delta, node.children))  # its own rows are kept
     if node.linearity is Linearity.LINEAR:
         inputs = tuple(map(_asked_for_full, node.children))
         lost = any(operator.way is Way.RECOMPUTE for operator in inputs)
@@ -156,7 +155,7 @@ def _merges(node: Rel) -> bool:
 
 def _functions(node: Rel) -> str:
     hardest = _combine(node)
-    return ", ".join(dict.fromkeys(a.func for a in getattr(node, "aggs", ()) if a.combine == hardest))
+    return ", ".join(dict.fromkeys(a.func for a in getattr(node, "aggs", ()) if a.combine >= hardest))
 
 
 _KEYS = ("groups", "partition", "partition_by", "pairs")

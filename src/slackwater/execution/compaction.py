@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 from slackwater.algebra.lookups import Waiting
 from slackwater.algebra.nodes import Aggregate, Field, Input
 from slackwater.algebra.partials import MergePartials, partial_schema
+from slackwater.capture.type_names import type_text
 from slackwater.execution.equal_states import release_unused, replace_everywhere
 from slackwater.execution.render import WEIGHT, consolidated, render
 from slackwater.execution.results import ResultReader
@@ -24,7 +25,6 @@ from slackwater.execution.states import State, checkpoint, release, stored_bytes
 from slackwater.storage.faults import crash_point
 from slackwater.storage.records import NewSegment, SegmentRecord
 from slackwater.storage.relations import BORN, FILE, POSITION, RelationReader
-from slackwater.type_names import type_text
 
 if TYPE_CHECKING:
     from slackwater.engine import Engine

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from slackwater.algebra.nodes import Aggregate, Opaque, Rel
+from slackwater.algebra.nodes import Opaque, Rel
 from slackwater.algebra.printer import describe, node_key
-from slackwater.delta.aggregate import keeps_partials
 from slackwater.delta.environment import Change
+from slackwater.delta.rules import keeps_state
 from slackwater.delta.ways import Operator, ways
 from slackwater.execution.modes import mode_by_price
 from slackwater.execution.program import INCREMENTAL, INITIAL, RECOMPUTE, compile_program
@@ -101,5 +101,5 @@ def program_sql(view: View) -> str:
 
 def _lacks_partials(view: View) -> bool:
     """Whether an aggregate that merges has nothing to merge with, so that the next refresh recomputes."""
-    merging = (x for x in view.plan.walk() if isinstance(x, Aggregate) and keeps_partials(x))
+    merging = filter(keeps_state, view.plan.walk())
     return any(node_key(x) not in view.kept for x in merging)

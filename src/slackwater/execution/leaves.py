@@ -15,10 +15,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from slackwater.algebra.nodes import Field, Opaque, Rel, Scan
+from slackwater.capture.type_names import type_text
 from slackwater.errors import TableError, ViewError
 from slackwater.execution.render import WEIGHT, consolidated
 from slackwater.storage.records import SegmentRecord
-from slackwater.type_names import type_text
 
 if TYPE_CHECKING:
     from slackwater.engine import Engine

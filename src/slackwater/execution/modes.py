@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from slackwater.algebra.lookups import LookupJoin
-from slackwater.algebra.nodes import Aggregate, Join, Opaque
+from slackwater.algebra.nodes import Join, Opaque
 from slackwater.algebra.printer import describe, node_key
-from slackwater.delta.aggregate import keeps_partials
 from slackwater.delta.environment import Change
+from slackwater.delta.rules import keeps_state
 from slackwater.execution.plan_shape import made_for_another_strategy
 from slackwater.execution.program import INCREMENTAL, INITIAL, RECOMPUTE
 from slackwater.execution.state_planning import Prices, plan_next, price_now
@@ -91,7 +91,7 @@ def _missing_states(refresher: Refresher) -> str:
         return "the higher-order views do not fit the budget, and some alone are of no use"
     for node in refresher.view.plan.walk():
         key = node_key(node)
-        if isinstance(node, Aggregate) and keeps_partials(node) and key not in refresher.view.states:
+        if keeps_state(node) and key not in refresher.view.states:
             return f"no state for {describe(node)[:80]}"
     deleted = {table for table, change in refresher.changes.items() if change.deleted}
     for node in refresher.view.plan.walk():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from slackwater.algebra import nodes as n
-from slackwater.algebra.aggregates import NEGATED_EXACTLY, AggCall, decimal_of, is_float
+from slackwater.algebra.aggregates import NEGATED_EXACTLY, AggCall, Combine, decimal_of, has_floats, is_float
 from slackwater.algebra.expressions import Expr, col, quote
 from slackwater.algebra.partials import (
     DELETES,
@@ -51,12 +51,18 @@ def partial(node: Partial, source: str) -> str:
     columns = [f"{g.expr.text} AS {quote(g.name)}" for g in node.agg.groups]
     for call in node.agg.aggs:
         for column in partial_columns(call):
-            columns.append(f"{_initial(call, column, weighted)} AS {quote(column.name)}")
+            if column.role == "result":  # of a change nothing can be said: the group is redone
+                made = f"CAST(NULL AS {column.dtype})" if node.count_deletes else f"NAMED_STRUCT('v', {call.text})"
+            else:
+                made = _initial(call, column, weighted)
+            columns.append(f"{made} AS {quote(column.name)}")
     if weighted:
         columns.append(f"COALESCE(SUM(CAST({WEIGHT} AS BIGINT)), 0L) AS {ROWS}")
     else:
         columns.append(f"COUNT(1) AS {ROWS}")
-    if node.count_deletes:
+    if node.count_deletes and node.agg.combine is Combine.KEPT:
+        columns.append(f"COUNT(1) AS {DELETES}")  # whatever changed, the group is redone
+    elif node.count_deletes:
         columns.append(f"COUNT(IF({WEIGHT} < 0, 1, NULL)) AS {DELETES}" if weighted else f"0L AS {DELETES}")
     return f"SELECT {', '.join(columns)}\nFROM {source}{_group_by(_input_keys(node.agg))}"
 
@@ -115,7 +121,7 @@ def merge(agg: n.Aggregate, source: str) -> str:
 
 
 def _merged(column: PartialColumn, value: str) -> str:
-    if column.role == "user":
+    if column.role == "result":
         return user_merged(column, value)
     merged = f"{column.merge.upper()}({value})"
     return _guarded(merged, f"COUNT({value})", column) if column.merge == "sum" else merged
@@ -181,7 +187,7 @@ def _unpivot(node: AggChange, keys: list[str], both: str) -> str:
         "".join(f", {quote(p + a.name)} AS {x}" for x, a in zip(names, agg.aggs, strict=True)) for p in ("o$", "m$")
     )
     differs = ["_touched"] if node.carry else []
-    if not any(is_float(a.dtype) for a in agg.aggs):
+    if not any(has_floats(a.dtype) for a in agg.aggs):
         same = " AND ".join(["_was = _is", *(f"{quote('o$' + a.name)} <=> {quote('m$' + a.name)}" for a in agg.aggs)])
         differs.append(f"NOT ({same})")
     if node.carry:

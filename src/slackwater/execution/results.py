@@ -8,10 +8,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from slackwater.algebra.nodes import Field
+from slackwater.capture.type_names import type_text
 from slackwater.execution.render import WEIGHT, consolidated
 from slackwater.storage.records import SegmentRecord
 from slackwater.storage.relations import RelationReader, physical_schema
-from slackwater.type_names import type_text
 
 
 class ResultReader(RelationReader):

@@ -12,13 +12,13 @@ from pyspark.sql import functions as F
 
 from slackwater.algebra.aggregates import is_float
 from slackwater.algebra.nodes import Field, Opaque
+from slackwater.capture.type_names import type_text
 from slackwater.errors import ViewError
 from slackwater.execution.binding import name_frame
 from slackwater.execution.leaves import leaves
 from slackwater.execution.program import INITIAL, compile_program
 from slackwater.execution.render import WEIGHT, consolidated, render, table_view
 from slackwater.execution.reports import Verification
-from slackwater.type_names import type_text
 
 if TYPE_CHECKING:
     from slackwater.view import View

@@ -29,6 +29,7 @@ from slackwater.algebra.multi_join import MultiJoin
 from slackwater.algebra.nodes import Aggregate, Filter, Join, Linearity, Opaque, Project, Rel, Scan, TopK
 from slackwater.algebra.printer import describe
 from slackwater.algebra.scalars import has_one_row
+from slackwater.algebra.windows import Window
 from slackwater.delta.aggregate import keeps_partials
 from slackwater.delta.rules import repeatable
 from slackwater.planning.cardinality import Cardinalities, Rows, row_bytes, touched_groups
@@ -99,7 +100,7 @@ class Pricing:
             from slackwater.planning.lookup_costing import lookup_group
 
             return lookup_group(self, node, kept_by_parent=kept_by_parent)
-        redoes = isinstance(node, Aggregate) and not keeps_partials(node)
+        redoes = isinstance(node, Aggregate) and node.combine >= Combine.KEPT
         keeps_inputs = redoes or node.linearity in (Linearity.BILINEAR, Linearity.KEYED)
         orders = isinstance(node, TopK)
         inputs = tuple(self.group(child, kept_by_parent=keeps_inputs, in_order=orders) for child in node.children)
@@ -114,7 +115,8 @@ class Pricing:
         self, node: Rel, plain: Group, kept_by_parent: bool, inputs: int | None = None, *, in_order: bool = False
     ) -> Keeping | None:
         """The state that a node can have; `inputs` where the memo has others than the plan."""
-        below = node.child if isinstance(node, Aggregate) else node
+        redone = isinstance(node, Window) and not node.whole and not node.repeatable
+        below = node.children[0] if redone or isinstance(node, Aggregate) else node
         if self.allowed is not None and plain.key not in self.allowed:
             return None
         if not all(repeatable(x) for x in below.walk()):
@@ -123,7 +125,7 @@ class Pricing:
             if not keeps_partials(node):
                 return None
             ways = _kept_aggregate(self, node)
-        elif kept_by_parent and worth_a_state(node):
+        elif redone or (kept_by_parent and worth_a_state(node)):
             ways = kept_rows(self, node, plain, inputs, in_order=in_order)
         else:
             return None

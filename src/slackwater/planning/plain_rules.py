@@ -1,6 +1,6 @@
 """The plain rules: which states `plain` keeps, and `auto` where so little is read that prices say nothing.
 
-* The partial rows of aggregates that merge.
+* The partial rows of aggregates that merge, and the rows of windows that could not be computed again bit by bit.
 * What waits in joins that look up a key, where many rows do the asking and no deletes are expected where they ask.
 * The indexes of such joins, instead of the rows that are looked up, where these are many and not too many.
 * Intermediate results (inputs with joins or aggregates in them) that will be read again: because another input of their
@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
+from slackwater.algebra.aggregates import Combine
 from slackwater.algebra.lookups import LookupJoin
 from slackwater.algebra.nodes import Aggregate, Filter, Linearity, Project, Rel, Scan, TopK
 from slackwater.algebra.printer import node_key
+from slackwater.algebra.windows import Window
 from slackwater.delta.aggregate import keeps_partials
 from slackwater.planning import lookup_costing
 from slackwater.planning.cardinality import Expected
@@ -33,9 +35,9 @@ def plain_choice(
     """The keys of the nodes to keep, if these tables change; `rows` says how many rows a node has."""
     found: set[str] = set()
     for node in plan.walk():
-        if isinstance(node, Aggregate) and keeps_partials(node):
+        if (isinstance(node, Aggregate) and keeps_partials(node)) or _unrepeatable(node):
             found.add(node_key(node))
-        elif not node.rereads and (isinstance(node, Aggregate) or node.linearity is Linearity.KEYED):
+        if not node.rereads and _redoes(node):
             found |= {node_key(child) for child in node.children if _intermediate(child) and not _made_above(node)}
         for side, causes in node.rereads:
             if not any(_reads(cause, coming) for cause in causes):
@@ -47,6 +49,17 @@ def plain_choice(
             elif _intermediate(side) or _narrow(side, shares):
                 found.add(node_key(side))
     return frozenset(found)
+
+
+def _redoes(node: Rel) -> bool:
+    """Whether keys that a change touches are computed again from the input, whatever the change is."""
+    if isinstance(node, Aggregate):
+        return node.combine >= Combine.KEPT
+    return node.linearity is Linearity.KEYED
+
+
+def _unrepeatable(node: Rel) -> bool:
+    return isinstance(node, Window) and not node.whole and not node.repeatable
 
 
 def _indexed(node: LookupJoin, rows: float) -> bool:

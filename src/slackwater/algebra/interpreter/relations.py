@@ -240,8 +240,8 @@ def _partial(node: Partial, bag: Bag) -> Bag:
     for values, rows in _grouped_rows(agg, bag).values():
         cells: list[Any] = []
         for call in agg.aggs:
-            if call.user:
-                cells.append(_user_cell(call, _values(call, names, rows), skip=node.count_deletes))
+            if call.user or call.combine is Combine.REDO:
+                cells.append(_result_cell(call, _values(call, names, rows), skip=node.count_deletes))
                 continue
             present = [(v, w) for v, w in _values(call, names, rows) if v is not None]
             cells += [_partial_cell(c, present) for c in partial_columns(call)]
@@ -253,10 +253,10 @@ def _partial(node: Partial, bag: Bag) -> Bag:
     return Bag.of(out)
 
 
-def _user_cell(call: AggCall, values: list[tuple[Any, int]], *, skip: bool) -> tuple[Any] | None:
+def _result_cell(call: AggCall, values: list[tuple[Any, int]], *, skip: bool) -> tuple[Any] | None:
     """The result over the rows that came, in a tuple; None where there are none, or where the group is redone."""
     came = [v for v, w in values for _ in range(w)]
-    if not came or (skip and call.user == "kept"):
+    if (skip and call.user != "merge") or (call.user and not came):
         return None
     return (functions.aggregate(call, came, len(came)),)
 
@@ -310,8 +310,8 @@ def _finish(agg: n.Aggregate, row: Row) -> Row:
 def _finish_call(call: AggCall, roles: Mapping[str, Any]) -> Any:
     if "value" in roles:
         return roles["value"]
-    if "user" in roles:
-        return roles["user"][0] if roles["user"] is not None else None
+    if "result" in roles:
+        return roles["result"][0] if roles["result"] is not None else None
     seen = roles["seen"] or 0
     if call.func == "count":
         return seen
