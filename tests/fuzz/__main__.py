@@ -7,6 +7,7 @@ and printed as a test for tests/fuzz/test_found.py; the command then ends with 1
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 import time
@@ -15,6 +16,7 @@ from pathlib import Path
 from tests.fuzz import on_interpreter, on_spark
 from tests.fuzz.as_code import as_test
 from tests.fuzz.shrinking import shrink
+from tests.fuzz.wanted import VIEWS
 from tests.sessions import small_spark
 
 
@@ -48,13 +50,14 @@ def _interpreter(seed: int, cases: int) -> int:
 def _spark(seed: int, cases: int, minutes: float, seconds: float) -> int:
     total, found, started = on_spark.Tally(), 0, time.monotonic()
     with tempfile.TemporaryDirectory(prefix="slackwater-fuzz-") as scratch:
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # the workers of user-defined functions need pandas
         spark = small_spark(Path(scratch))
         try:
-            for number in range(seed, seed + -(-cases // on_spark.VIEWS)):
+            for number in range(seed, seed + -(-cases // VIEWS)):
                 if time.monotonic() - started > minutes * 60:
                     print(f"out of time before seed {number}")
                     break
-                views = min(on_spark.VIEWS, cases - total.cases)
+                views = min(VIEWS, cases - total.cases)
                 tally, story, failures = on_spark.play_seed(spark, number, views)
                 total.add(tally)
                 found += len(failures)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import math
-from datetime import date
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from slackwater.algebra.expressions import Expr, call, col, lit
@@ -28,6 +28,8 @@ def code(value: Any) -> str:
         return "{" + ", ".join(f"{code(k)}: {code(v)}" for k, v in value.items()) + "}"
     if isinstance(value, float) and math.isnan(value):
         return "math.nan"
+    if isinstance(value, datetime | timedelta):
+        return repr(value).replace("datetime.", "")
     if isinstance(value, date):
         return f"date({value.year}, {value.month}, {value.day})"
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -55,6 +57,8 @@ def _made(value: Any) -> str:
             continue
         found = getattr(value, field.name)
         if field.default is not dataclasses.MISSING and found == field.default:
+            continue
+        if field.default_factory is not dataclasses.MISSING and found == field.default_factory():
             continue
         given.append(f"{field.name}={code(found)}")
     return f"{'n.' if name in _PLAIN_NODES else ''}{name}({', '.join(given)})"

@@ -4,17 +4,42 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import date
+from dataclasses import dataclass, field
+from typing import Any
 
-from tests.fuzz import sql
-from tests.fuzz.sql import ONLY_SPARK, Column
-from tests.fuzz.tables import DAY, FLAG, INT, LIST, LONG, MONEY, REAL, TEXT, VALUES, Schema
+from tests.fuzz import calls, sql
+from tests.fuzz.own_functions import AGGREGATES as OWN_AGGREGATES
+from tests.fuzz.sql import ONLY_SPARK, OWN, Column
+from tests.fuzz.tables import (
+    BYTES,
+    CLOCK,
+    DAY,
+    FLAG,
+    FOLDED,
+    INT,
+    LIST,
+    LONG,
+    MAP,
+    MOMENT,
+    MONEY,
+    PAIR,
+    QUARTERS,
+    REAL,
+    SPAN,
+    TEXT,
+    UNSORTED,
+    VALUES,
+    Schema,
+)  # fmt: skip
 
 AGGREGATES = ("count(*)", "count", "sum", "sum", "avg", "min", "max", "count distinct", "sum distinct", "variance",
               "bool", "bits", "spark")  # fmt: skip
 WINDOWS = ("row_number", "ntile", "lag", "lead", "first_value", "last_value", "nth_value", "rank", "dense_rank",
-           "percent_rank", "cume_dist", "frame", "frame", "running", "whole")  # fmt: skip
+           "percent_rank", "cume_dist", "frame", "frame", "range", "range", "running", "whole")  # fmt: skip
+
+RANGES = {INT: "{}", LONG: "{}", QUARTERS: "{}.25", DAY: "INTERVAL '{}' DAY",
+          CLOCK: "INTERVAL '{}' HOUR", MOMENT: "INTERVAL '{}' HOUR"}  # fmt: skip
+"""Types that a RANGE frame may be ordered by, and how far its bounds are away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +56,13 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Expressions:
-    """Draws expressions over a scope; `name` gives fresh aliases."""
+    """Draws expressions over a scope; `name` gives fresh aliases, `keys` are those of tables that have one."""
 
     random: random.Random
     schema: Schema
     scope: Scope
     name: Callable[[str], str]
+    keys: dict[str, str] = field(default_factory=dict)
 
     def _chance(self, share: float) -> bool:
         return self.random.random() < share
@@ -48,28 +74,25 @@ class Expressions:
     def column(self, dtype: str) -> str:
         """A column of a type, or NULL."""
         offered = self.scope.columns[dtype]
-        return self.random.choice(offered) if offered else f"CAST(NULL AS {dtype})"
+        return self.random.choice(offered) if offered else null(dtype)
 
     def key(self) -> tuple[str, str]:
         """A column to group by."""
-        return self._any(LIST, REAL, FLAG)
+        return self._any(LIST, REAL, FLAG, MAP)
 
     def literal(self, dtype: str) -> str:
         """A constant."""
-        value = self.random.choice([v for v in VALUES[dtype] if v is not None and v == v])
-        if dtype == TEXT:
-            return "'" + str(value).replace("'", "''") + "'"
-        if dtype == REAL:
-            return f"CAST('{value}' AS DOUBLE)"
-        if isinstance(value, date):
-            return f"DATE '{value}'"
-        return f"({value})"
+        return literal(dtype, self.random.choice([v for v in VALUES[dtype] if v is not None and v == v]))
 
     def predicate(self, *, subqueries: bool = False) -> str:
         """A condition, with three values."""
-        dtype, column = self._any(LIST)
-        kind = self.random.choice(["compare", "compare", "null", "in", "or", "columns", "not", "between"])
-        if subqueries and self._chance(0.2):
+        dtype, column = self._any(LIST, MAP)
+        kinds = ["compare", "compare", "null", "in", "or", "and", "columns", "not", "between", "like"]
+        kind = self.random.choice(kinds)
+        if dtype == PAIR and kind not in ("null", "not", "or", "and"):
+            other = self.column(PAIR) if kind == "columns" else self.literal(PAIR)
+            return f"{column} {self.random.choice(['=', '<>'])} {other}"
+        if subqueries and dtype != PAIR and self._chance(0.2):
             return self._matched(dtype, column)
         if dtype == FLAG and kind in ("compare", "between"):
             return column
@@ -83,8 +106,13 @@ class Expressions:
             return f"NOT ({self.predicate(subqueries=subqueries)})"
         if kind == "between":
             return f"{column} BETWEEN {self.literal(dtype)} AND {self.literal(dtype)}"
-        first = f"{column} {self.random.choice(['=', '<', '>=', '<>'])} {self.literal(dtype)}"
-        return f"({first} OR {self.predicate(subqueries=subqueries)})" if kind == "or" else first
+        if kind == "like" and dtype in (TEXT, FOLDED):
+            return f"{column} {self.random.choice(['', 'NOT '])}LIKE '{self.random.choice(['a%', '%s', '_', '%t_s'])}'"
+        operators = ["=", "<>"] if dtype == PAIR else ["=", "<", ">=", "<>"]
+        first = f"{column} {self.random.choice(operators)} {self.literal(dtype)}"
+        if kind not in ("or", "and"):
+            return first
+        return f"({first} {kind.upper()} {self.predicate(subqueries=subqueries)})"
 
     def _matched(self, dtype: str, column: str) -> str:
         """A predicate that asks another table for matches."""
@@ -106,33 +134,15 @@ class Expressions:
         """The terms of a WHERE clause; may be none."""
         return tuple(self.predicate(subqueries=True) for _ in range(self.random.choice([0, 0, 0, 1, 1, 2])))
 
-    def value(self, *, exact: bool = False, lists: bool = True) -> Column:
-        """A column or an expression of it."""
-        excluded = ([REAL] if exact else []) + ([] if lists else [LIST])
+    def value(self, *, exact: bool = False, sorts: bool = False) -> Column:
+        """A column or an expression of it; `sorts` where it is to be compared or grouped by."""
+        excluded = ([REAL] if exact else []) + (list(UNSORTED) if sorts else [])
         dtype, column = self._any(*excluded)
-        kind = "float" if dtype == REAL else "exact"
         if self._chance(0.6):
-            return Column(column, kind, dtype)
-        made = {
-            INT: [f"{column} + 1", f"{column} * 2", f"abs({column})", f"coalesce({column}, -5)",
-                  f"CASE WHEN {column} > 0 THEN 1 WHEN {column} IS NULL THEN 7 END", f"nullif({column}, 1)"],
-            TEXT: [f"upper({column})", f"{column} || '-x'", f"coalesce({column}, 'none')", f"substr({column}, 1, 1)"],
-            MONEY: [f"{column} + 1.25", f"coalesce({column}, 0.00)", f"-{column}"],
-            REAL: [f"{column} * 2", f"coalesce({column}, CAST('4.5' AS DOUBLE))"],
-            DAY: [f"coalesce({column}, DATE '2000-01-01')"],
-            FLAG: [f"NOT {column}", f"coalesce({column}, FALSE)"],
-            LONG: [f"{column} + 1", f"{column} % 3"],
-            LIST: [column],
-        }  # fmt: skip
-        spelled = {  # by Spark alone, or otherwise elsewhere
-            INT: [f"try_add({column}, 2147483600)", f"transform(array({column}, 2), x -> x + {column})"],
-            TEXT: [f"try_cast({column} AS INT)", f"array_contains(array('a', 'it''s'), {column})"],
-            LIST: [f"transform({column}, (x, at) -> concat(x, at))", f"filter({column}, x -> x IS NOT NULL)",
-                   f"exists({column}, x -> x > get({column}, 0))"],
-        }  # fmt: skip
-        if dtype in spelled and lists and self._chance(0.3):
-            return Column(f"{self.random.choice(spelled[dtype])} {ONLY_SPARK}", kind)
-        return Column(self.random.choice(made[dtype]), kind, "" if dtype in (MONEY, LIST) else dtype)
+            return Column(column, "float" if dtype == REAL else "exact", dtype)
+        offered = calls.only_spark(dtype, column) if self._chance(0.16) else calls.alike(dtype, column)
+        offered = [c for c in offered if not sorts or (c.dtype and c.dtype not in UNSORTED)]
+        return self.random.choice(offered or [Column(column, "float" if dtype == REAL else "exact", dtype)])
 
     # --- aggregates -----------------------------------------------------------------------------------
 
@@ -141,7 +151,7 @@ class Expressions:
         where = f" FILTER (WHERE {self.predicate()})" if self._chance(0.25) else ""
         func = self.random.choice(AGGREGATES)
         if func == "count(*)":
-            return Column(f"count(*){where}")
+            return Column(f"count(*){where}", dtype=LONG)
         if func == "bool":
             return Column(f"{self.random.choice(['bool_and', 'bool_or'])}({self.predicate()}){where}")
         if func == "bits":
@@ -153,19 +163,31 @@ class Expressions:
         if func == "variance":
             return Column(f"{self.random.choice(['var_pop', 'stddev_samp'])}({self.column(INT)}){where}", "float")
         if func == "sum distinct":
-            return Column(f"sum(DISTINCT {self.column(INT)}){where}")
+            return Column(f"sum(DISTINCT {self.column(INT)}){where}", dtype=LONG)
         if func in ("sum", "avg"):
-            dtype = self.random.choice([INT, INT, MONEY, REAL])
-            coarse = {REAL: "float", MONEY: "coarse", INT: "float"}[dtype]
-            return Column(f"{func}({self.column(dtype)}){where}", coarse if func == "avg" or dtype == REAL else "exact")
-        value = self.value(lists=False)
+            return self._total(func, where)
+        value = self.value(sorts=True)
         if func in ("count", "count distinct"):
-            return Column(f"count({'DISTINCT ' if func == 'count distinct' else ''}{value.text}){where}")
+            return Column(f"count({'DISTINCT ' if func == 'count distinct' else ''}{value.text}){where}", dtype=LONG)
         return Column(f"{func}({value.text}){where}", value.kind, value.dtype)
+
+    def _total(self, func: str, where: str) -> Column:
+        """A sum or an average; those of quarters are exact, whatever the order of addition."""
+        dtype = self.random.choice([INT, INT, MONEY, REAL, *(t for t in (QUARTERS, SPAN) if self.scope.columns[t])])
+        call = f"{func}({self.column(dtype)}){where}"
+        if dtype == SPAN:
+            return Column(f"{call} {ONLY_SPARK}")
+        if func == "avg" or dtype == REAL:
+            return Column(call, "coarse" if dtype == MONEY else "float")
+        return Column(call, dtype={INT: LONG, QUARTERS: QUARTERS}.get(dtype, ""))
+
+    def own_aggregate(self) -> Column:
+        """A call of a user-defined aggregate function."""
+        return Column(f"{OWN}{self.random.choice(OWN_AGGREGATES)}({self.column(INT)}) {ONLY_SPARK}")
 
     def _only_spark(self, where: str) -> Column:
         """Functions with answers that only Spark defines."""
-        number, (_, other) = self.column(INT), self.key()
+        number, (_, other) = self.column(INT), self._any(*UNSORTED, REAL, FLAG, FOLDED)
         made = self.random.choice([
             Column(f"percentile({number}, 0.5)", "float"), Column(f"median({number})", "float"),
             Column(f"max_by({other}, {number})"), Column(f"min_by({number}, {other})"),
@@ -189,14 +211,14 @@ class Expressions:
         _, key = self.key()
         partition = f"PARTITION BY {key}" if self._chance(0.8) else ""
         total = self._chance(0.6)
-        columns = [c for t, c in self.scope.all() if t != LIST] if total else [self.column(INT)]
-        total = total and not self.scope.columns[LIST]
+        columns = [c for t, c in self.scope.all() if t not in UNSORTED] if total else [self.column(INT)]
+        total = total and bool(columns) and not any(self.scope.columns[t] for t in UNSORTED)
         self.random.shuffle(columns)
         nulls = self.random.choice(["NULLS FIRST", "NULLS LAST"])
         order = "ORDER BY " + ", ".join(f"{c} {self.random.choice(['', 'DESC'])} {nulls}" for c in columns)
         func = self.random.choice(WINDOWS)
         over = f"OVER ({partition} {order})"
-        number = self.column(INT)
+        number = self.column(QUARTERS if self.scope.columns[QUARTERS] and self._chance(0.4) else INT)
         marked = "" if total else f" {ONLY_SPARK}"
         if func == "row_number":
             return Column(f"row_number() {over}{marked}")
@@ -215,11 +237,25 @@ class Expressions:
         call = self.random.choice([f"sum({number})", f"count({number})", "count(*)", f"min({number})", f"max({number})",
                                    f"avg({number})"])  # fmt: skip
         kind = "float" if call.startswith("avg") else "exact"
+        if func == "range":
+            return self._range(call, kind, partition)
         if func == "frame":
             return Column(f"{call} OVER ({partition} {order} {self._rows()}){marked}", kind)
         if func == "running":
             return Column(f"{call} {over}", kind)
+        if self._chance(0.1):
+            return Column(f"{OWN}spread({self.column(INT)}) OVER ({partition}) {ONLY_SPARK}")
         return Column(f"{call} OVER ({partition})", kind)
+
+    def _range(self, call: str, kind: str, partition: str) -> Column:
+        """A frame of the rows that are not too far away in the order; peers are treated alike."""
+        dtype = self.random.choice([t for t in RANGES if self.scope.columns[t]] or [INT])
+        below, above = (RANGES[dtype].format(self.random.randint(0, 3)) for _ in range(2))
+        lower = self.random.choice(["UNBOUNDED PRECEDING", f"{below} PRECEDING", f"{below} PRECEDING", "CURRENT ROW"])
+        upper = self.random.choice(["UNBOUNDED FOLLOWING", f"{above} FOLLOWING", f"{above} FOLLOWING", "CURRENT ROW"])
+        way = f"{self.random.choice(['', 'DESC'])} NULLS {self.random.choice(['FIRST', 'LAST'])}"
+        frame = f"ORDER BY {self.column(dtype)} {way} RANGE BETWEEN {lower} AND {upper}"
+        return Column(f"{call} OVER ({partition} {frame})", kind)
 
     def _rows(self) -> str:
         bounds = [
@@ -233,20 +269,69 @@ class Expressions:
         lower, upper = sorted((self.random.randint(0, 4), self.random.randint(1, 5)))
         return f"ROWS BETWEEN {bounds[lower]} AND {bounds[upper]}"
 
-    def scalar(self) -> Column:
-        """A subquery with one row and one column, a number."""
+    def scalar(self, *, number: bool = False) -> Column:
+        """A subquery with one row and one column; with `number` it can be compared with numbers."""
         table, y = self.random.choice(list(self.schema)), self.name("y")
-        mine = [c for c, t in self.schema[table].items() if t == INT]
-        number = f"{y}.{self.random.choice(mine)}"
-        call = self.random.choice(
+        if table in self.keys and self._chance(0.4):
+            return self._looked_up(table, y, number=number)
+        dtype, column = self._any(*UNSORTED, REAL)
+        theirs = [c for c, t in self.schema[table].items() if t == dtype]
+        if not theirs or self._chance(0.5):
+            return self.number()
+        call, match = self._call(table, y), f"{y}.{self.random.choice(theirs)} = {column}"
+        return Column(f"(SELECT {call} FROM {table} {y} WHERE {match})")
+
+    def number(self) -> Column:
+        """A subquery that gives one number and reads nothing of the rows around it."""
+        table, y = self.random.choice(list(self.schema)), self.name("y")
+        if self._chance(0.7):
+            return Column(f"(SELECT {self._call(table, y)} FROM {table} {y})")
+        number = f"{y}.{self._number_of(table)}"
+        down = self.random.choice(["ASC", "DESC"])
+        return Column(f"(SELECT {number} FROM {table} {y} ORDER BY {number} {down} NULLS LAST LIMIT 1)")
+
+    def _looked_up(self, table: str, y: str, *, number: bool) -> Column:
+        """A cell of the row that a key names: there is one at most, so that nothing need be aggregated."""
+        offered = [c for c in self.schema[table].items() if (c[1] == INT if number else c[1] != LIST)]
+        column, dtype = self.random.choice(offered)
+        match = f"{y}.{self.keys[table]} = {self.column(INT)}"
+        mark = f" {ONLY_SPARK}" if dtype in calls.MARKED else ""
+        return Column(f"(SELECT {y}.{column} FROM {table} {y} WHERE {match}){mark}",
+                      "float" if dtype == REAL else "exact", dtype)  # fmt: skip
+
+    def _number_of(self, table: str) -> str:
+        return self.random.choice([c for c, t in self.schema[table].items() if t == INT])
+
+    def _call(self, table: str, y: str) -> str:
+        number = f"{y}.{self._number_of(table)}"
+        return self.random.choice(
             [f"max({number})", f"min({number})", f"sum({number})", "count(*)", f"count(DISTINCT {number})"]
         )
-        if self._chance(0.2):
-            down = self.random.choice(["ASC", "DESC"])
-            return Column(f"(SELECT {number} FROM {table} {y} ORDER BY {number} {down} NULLS LAST LIMIT 1)")
-        if self._chance(0.5):
-            dtype, column = self._any(LIST, REAL)
-            theirs = [c for c, t in self.schema[table].items() if t == dtype]
-            if theirs:
-                return Column(f"(SELECT {call} FROM {table} {y} WHERE {y}.{self.random.choice(theirs)} = {column})")
-        return Column(f"(SELECT {call} FROM {table} {y})")  # fmt: skip
+
+
+def null(dtype: str) -> str:
+    """NULL of a type; only Spark knows all of their names."""
+    mark = f" {ONLY_SPARK}" if dtype in (*calls.MARKED, SPAN, PAIR, LIST) else ""
+    return f"CAST(NULL AS {dtype}){mark}"
+
+
+def literal(dtype: str, value: Any) -> str:
+    """A value as SQL text; only Spark is asked about some."""
+    if dtype in (TEXT, FOLDED):
+        return "'" + str(value).replace("'", "''") + "'"
+    if dtype in (REAL, QUARTERS):
+        return f"CAST('{value}' AS DOUBLE)"
+    if dtype == DAY:
+        return f"DATE '{value}'"
+    if dtype == MOMENT:
+        return f"TIMESTAMP '{value:%Y-%m-%d %H:%M:%S.%f}Z' {ONLY_SPARK}"
+    if dtype == CLOCK:
+        return f"CAST('{value}' AS TIMESTAMP_NTZ)"
+    if dtype == BYTES:
+        return f"unhex('{value.hex()}')"
+    if dtype == SPAN:
+        return f"make_dt_interval({value.days}, 0, 0, {value.seconds}.{value.microseconds:06}) {ONLY_SPARK}"
+    if dtype == PAIR:
+        x, y = (null(t) if v is None else literal(t, v) for t, v in zip((INT, TEXT), value, strict=True))
+        return f"named_struct('x', {x}, 'y', {y}) {ONLY_SPARK}"
+    return f"({value})"

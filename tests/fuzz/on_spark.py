@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
 import re
 import tempfile
 import time
@@ -11,7 +10,7 @@ import traceback
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -20,37 +19,12 @@ import slackwater as sw
 from slackwater.algebra.nodes import Opaque
 from slackwater.errors import QueryRefused
 from slackwater.execution import compaction, modes
-from slackwater.planning.strategies import STRATEGIES
 from tests.fuzz import sql
 from tests.fuzz.duck import Twin, difference
 from tests.fuzz.interpreted import interpreted
-from tests.fuzz.queries import Generator
-from tests.fuzz.tables import Round, Row, Story, draw_story
-
-VIEWS = 20
-"""Views for each seed: they share tables and changes."""
-
-ROUNDS = 2
-"""Rounds of changes, before the one that takes them all back."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """One view of a batch.
-
-    Attributes:
-        query: what it asks.
-        strategy: how it keeps states.
-        late: it skips the rounds in between, so that their deltas come merged.
-        family: views of one family are related.
-        part: what it is in its family: whole, or a part of it.
-    """
-
-    query: sql.Query
-    strategy: str
-    late: bool = False
-    family: int = 0
-    part: bool = False
+from tests.fuzz.own_functions import declare
+from tests.fuzz.tables import MAP, Round, Row, Story
+from tests.fuzz.wanted import EACH_STEP, LATE, VIEWS, Wanted, draw
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,23 +37,30 @@ class Failure:
     round: int
 
 
-COUNTS = ("compared", "modes", "reasons", "refused", "recomputed")
+COUNTS = ("compared", "parts", "modes", "reasons", "refused", "recomputed")
 
 
 @dataclass(slots=True)
 class Tally:
-    """What a run did."""
+    """What a run did.
+
+    `parts` counts how many of three parts had rows. `invalid` has the queries that Spark did not understand: the
+    generator should draw none of them.
+    """
 
     cases: int = 0
     compared: Counter[str] = field(default_factory=Counter)
+    parts: Counter[str] = field(default_factory=Counter)
     modes: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
     recomputed: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
+    invalid: list[str] = field(default_factory=list)
 
     def add(self, other: Tally) -> None:
         """Take another one's counts over."""
         self.cases += other.cases
+        self.invalid += other.invalid
         for name in COUNTS:
             getattr(self, name).update(getattr(other, name))
 
@@ -89,33 +70,6 @@ class Tally:
             found = getattr(self, name)
             parts += [f"{name}: " + ", ".join(f"{k} {n}" for k, n in sorted(found.items()))] if found else []
         return "; ".join(parts)
-
-
-def draw(seed: int, views: int = VIEWS) -> tuple[Story, list[Wanted]]:
-    """What a seed stands for."""
-    chance = random.Random(seed)
-    story = draw_story(chance, ROUNDS)
-    generator = Generator(story.schema, chance)
-    wanted: list[Wanted] = []
-    family = 0
-    while len(wanted) < views:
-        family += 1
-        base = Wanted(generator.query(), _strategy(chance), family=family)
-        wanted.append(base)
-        kind = chance.random()
-        if kind < 0.08:
-            at = 0 if isinstance(base.query, sql.Pivoted) else chance.randrange(len(base.query.kinds))
-            p = f"c{at} = c{at}" if base.query.kinds[at] == "exact" else f"c{at} IS NULL"
-            splits = (p, f"NOT ({p})", f"({p}) IS NULL")
-            wanted += [Wanted(sql.Filtered(base.query, s), base.strategy, family=family, part=True) for s in splits]
-        elif kind < 0.2:
-            wanted.append(replace(base, strategy=_strategy(chance), late=True))
-    return story, wanted[:views]
-
-
-def _strategy(chance: random.Random) -> str:
-    """Any strategy, most often one that does not recompute."""
-    return chance.choice([*STRATEGIES, "auto", "incremental", "incremental", "recycler"])
 
 
 # --- playing ---------------------------------------------------------------------------------------------------------
@@ -148,8 +102,12 @@ def play(engine: sw.Engine, story: Story, wanted: list[Wanted]) -> tuple[Tally, 
     fill(engine, story)
     batch = _Batch(engine, story, Twin(story.schema))
     batch.start(wanted)
-    for number, changes in enumerate(story.rounds, start=1):
-        change(engine, story, changes)
+    for number in range(1, len(story.rounds) + 1):
+        steps = story.steps(number)
+        for at, step in enumerate(steps, start=1):
+            change(engine, story, step)
+            if at < len(steps):
+                batch.step(number, at)
         batch.round(number)
     batch.relate()
     return batch.tally, batch.failures
@@ -165,12 +123,32 @@ def fill(engine: sw.Engine, story: Story) -> None:
 
 
 def change(engine: sw.Engine, story: Story, changes: Round) -> None:
-    """Apply one round."""
+    """Apply one round, or a step of it. Rows with a map cannot be compared: they are changed by their keys."""
     for name, (come, gone) in changes.items():
+        names = list(story.schema[name])
+        if MAP in story.schema[name].values():
+            key = names.index(story.keys[name])
+            left = {row[key] for row in gone} - {row[key] for row in come}
+            if left:
+                engine.table(name).delete_keys([(value,) for value in sorted(left)])
+            if come:
+                engine.table(name).upsert(come)
+            continue
         feed = [(*row, weight) for rows, weight in ((come, 1), (gone, -1)) for row in rows]
         if feed:
-            names = [*story.schema[name], "_weight"]
-            engine.table(name).apply([dict(zip(names, row, strict=True)) for row in feed])
+            engine.table(name).apply([dict(zip([*names, "_weight"], row, strict=True)) for row in feed])
+
+
+def create(engine: sw.Engine, name: str, want: Wanted) -> tuple[sw.View, list[sw.View]]:
+    """Make a view, and before it those that it reads and that are not there yet."""
+    there = {view.name for view in engine.views()}
+    below = []
+    for view in sql.views_below(want.query):
+        if view.name not in there:
+            engine.create_view(view.name, view.query.sql(sql.SPARK), strategy="incremental")
+        below.append(engine.view(view.name))
+    text = want.query.sql(sql.SPARK)
+    return engine.create_view(name, text, strategy=want.strategy, memory_budget=want.budget), below
 
 
 class _Batch:
@@ -178,18 +156,21 @@ class _Batch:
         self.engine, self.story, self.twin = engine, story, twin
         self.tally, self.failures = Tally(), list[Failure]()
         self.views: dict[str, tuple[sw.View, Wanted]] = {}
-        self.first: dict[str, list[Row]] = {}
-        self.last: dict[str, list[Row]] = {}
+        self.below: dict[str, list[sw.View]] = {}
+        self.seen: dict[str, dict[int, list[Row]]] = {}
 
     def start(self, wanted: list[Wanted]) -> None:
         self.twin.load(self.story.rows(0))
+        declare(self.engine, " ".join(want.query.sql(sql.DUCK) for want in wanted))
         for number, want in enumerate(wanted):
-            name, text = f"v{number}", want.query.sql(sql.SPARK)
+            name = f"v{number}"
             self.tally.cases += 1
             try:
-                view = self.engine.create_view(name, text, strategy=want.strategy)
+                view, self.below[name] = create(self.engine, name, want)
             except QueryRefused as error:
                 self.tally.refused[error.code] += 1
+                if error.code == "QUERY_INVALID":
+                    self.tally.invalid.append(f"{error.message[:300]}\n    {want.query.sql(sql.SPARK)}")
                 continue
             except Exception as error:
                 self._failed(want, *blamed(error), 0)
@@ -199,11 +180,24 @@ class _Batch:
             self.views[name] = (view, want)
             self._look(name, 0)
 
+    def step(self, number: int, at: int) -> None:
+        """In the middle of a round: only some views are refreshed. A way back leads to where the round began."""
+        back = at == 2 and self.story.ways[number - 1] == "detour"
+        for name, (view, want) in list(self.views.items()):
+            if want.pace != EACH_STEP:
+                continue
+            try:
+                self._report(view.refresh())
+                if back and number - 1 in self.seen[name]:
+                    self._compare(name, "way back", _rows(view), self.seen[name][number - 1], number)
+            except Exception as error:
+                self._drop(name, *blamed(error), number)
+
     def round(self, number: int) -> None:
         rounds = len(self.story.rounds)
         self.twin.load(self.story.rows(number))
         for name, (view, want) in list(self.views.items()):
-            if want.late and number < rounds - 1:
+            if want.pace == LATE and number < rounds - 1:
                 continue
             try:
                 self._report(view.refresh())
@@ -223,34 +217,33 @@ class _Batch:
         view, want = self.views[name]
         rounds = len(self.story.rounds)
         try:
-            found = [tuple(row) for row in view.result().collect()]
+            found = _rows(view)
             text = want.query.sql(sql.DUCK)
             compared = sql.ONLY_SPARK not in text
             if compared:
                 self._compare(name, "duckdb", found, self.twin.rows(text), number)
             if number == rounds:
-                self._compare(name, "inverse", found, self.first[name], number)
+                self._compare(name, "inverse", found, self.seen[name][0], number)
             expected = interpreted(view.logical_plan, self.story, number)
             if expected is not None:
                 self._compare(name, "interpreter", found, expected, number)
             sampled = number == rounds - 1 and want.family % 3 == 0
-            if sampled or (number < rounds and not compared):
-                check = view.verify()
-                self.tally.compared["recompute"] += 1
-                if not check:
-                    self._drop(name, "recompute", str(check), number)
+            if sampled or (0 < number < rounds and not compared):
+                for checked in (*self.below[name], view):
+                    check = checked.verify()
+                    self.tally.compared["recompute"] += 1
+                    if not check:
+                        raise Differs("recompute", str(check))
         except Exception as error:
             self._drop(name, *blamed(error), number)
             return
-        self.first.setdefault(name, found)
-        if number == rounds - 1:
-            self.last[name] = found
+        self.seen.setdefault(name, {})[number] = found
 
     def _compare(self, name: str, oracle: str, found: list[Row], expected: list[Row], number: int) -> None:
         self.tally.compared[oracle] += 1
         ours, theirs = difference(found, expected, self.views[name][1].query.kinds)
         if ours or theirs:
-            raise Differs(oracle, f"the view alone has {ours[:5]}, the oracle alone {theirs[:5]}")
+            raise Differs(oracle, f"round {number}: the view alone has {ours[:5]}, the oracle alone {theirs[:5]}")
 
     def _drop(self, name: str, oracle: str, told: str, number: int) -> None:
         if name in self.views:
@@ -261,22 +254,40 @@ class _Batch:
         self.failures.append(Failure(want, oracle, told, number))
 
     def relate(self) -> None:
-        """Views of one family: those of the same query agree, and the parts add up to the whole."""
+        """Views of one family: those of the same query agree after each round, and the parts add up to the whole."""
         families: dict[int, list[str]] = {}
-        for name in self.last:
-            if name in self.views:
-                families.setdefault(self.views[name][1].family, []).append(name)
+        for name, (_, want) in self.views.items():
+            families.setdefault(want.family, []).append(name)
         for names in families.values():
-            whole = [n for n in names if not self.views[n][1].part]
-            parts = [n for n in names if self.views[n][1].part]
-            related = [(n, self.last[n], "strategies") for n in whole[1:]]
-            if whole and len(parts) == 3:
-                related.append((whole[0], [row for n in parts for row in self.last[n]], "partition"))
-            for name, rows, oracle in related:
-                try:
-                    self._compare(whole[0], oracle, rows, self.last[whole[0]], len(self.story.rounds) - 1)
-                except Differs as error:
-                    self._drop(name, *blamed(error), len(self.story.rounds) - 1)
+            first, *others = sorted(names, key=lambda name: self.views[name][1].part)
+            parts = [n for n in others if self.views[n][1].part]
+            if self.views[first][1].part:
+                continue
+            if len(parts) == 3:
+                self._add_up(first, parts)
+            for name in (n for n in others if n not in parts):
+                same = self.views[name][1].pace == self.views[first][1].pace
+                for number in sorted(self.seen[name].keys() & self.seen[first].keys()):
+                    self._agree(name, "strategies" if same else "paces", self.seen[name][number], first, number)
+
+    def _add_up(self, whole: str, parts: list[str]) -> None:
+        last = len(self.story.rounds) - 1
+        self.tally.parts[str(sum(bool(self.seen[name][last]) for name in parts))] += 1
+        for number in self.seen[whole]:
+            rows = [row for name in parts for row in self.seen[name][number]]
+            self._agree(parts[0], "partition", rows, whole, number)
+
+    def _agree(self, name: str, oracle: str, rows: list[Row], first: str, number: int) -> None:
+        if first not in self.views or name not in self.views:
+            return
+        try:
+            self._compare(first, oracle, rows, self.seen[first][number], number)
+        except Differs as error:
+            self._drop(name, *blamed(error), number)
+
+
+def _rows(view: sw.View) -> list[Row]:
+    return [tuple(row) for row in view.result().collect()]
 
 
 class Differs(Exception):
@@ -302,4 +313,6 @@ def play_seed(spark: SparkSession, seed: int, views: int = VIEWS) -> tuple[Tally
     with warehouse(spark, seed) as engine:
         tally, failures = play(engine, story, wanted)
     print(f"spark seed {seed}: {tally}; {len(failures)} failed; {time.perf_counter() - started:.0f} s", flush=True)
+    for told in tally.invalid:
+        print(f"  invalid: {told}", flush=True)
     return tally, story, failures

@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
-from tests.fuzz import sql
-from tests.fuzz.expressions import Expressions, Scope
+from tests.fuzz import calls, sql
+from tests.fuzz.expressions import Expressions, Scope, null
 from tests.fuzz.sql import ONLY_SPARK, Column, Query
-from tests.fuzz.tables import INT, LIST, MONEY, TEXT, VALUES, Schema
+from tests.fuzz.tables import (
+    BYTES,
+    CLOCK,
+    DAY,
+    FOLDED,
+    INT,
+    LIST,
+    LONG,
+    MAP,
+    MONEY,
+    PAIR,
+    QUARTERS,
+    TEXT,
+    UNSORTED,
+    VALUES,
+    Schema,
+)  # fmt: skip
 
 SHAPES = (
-    "rows", "rows", "groups", "groups", "groups", "sets of groups", "windows", "windows", "set operation",
-    "set operation", "distinct", "top", "top inside", "with", "pivot", "scalars", "nested",
+    "rows", "rows", "rows", "groups", "groups", "groups", "groups", "sets of groups", "windows", "windows", "windows",
+    "set operation", "set operation", "distinct", "top", "top of top", "top inside", "with", "pivot", "unpivot",
+    "scalars", "scalars", "nested", "own aggregates", "views", "views",
 )  # fmt: skip
 
 
@@ -22,6 +39,7 @@ class Generator:
 
     schema: Schema
     random: random.Random
+    keys: dict[str, str] = field(default_factory=dict)
     count: int = 0
 
     def query(self) -> Query:
@@ -37,11 +55,29 @@ class Generator:
             "top": lambda: self._top(self._rows(self._scope()) if self._chance(0.5) else self._groups(self._scope())),
             "top inside": lambda: (self._groups if self._chance(0.5) else self._rows)(self._top_inside()),
             "with": self._with,
+            "top of top": self._top_of_top,
             "pivot": self._pivot,
+            "unpivot": self._unpivot,
+            "own aggregates": self._own_aggregates,
+            "views": self._on_a_view,
             "scalars": self._scalars,
             "nested": lambda: self._groups(self._over(self._groups(self._scope()))),
         }[shape]  # fmt: skip
         return made()
+
+    def condition(self, query: Query) -> str:
+        """A condition over the columns of a query, as far as their types are noted and their values are exact."""
+        columns = _none_offered()
+        for at, (kind, dtype) in enumerate(zip(query.kinds, query.types, strict=True)):
+            if kind == "exact" and dtype:
+                columns[dtype].append(f"c{at}")
+        if not any(columns.values()):
+            at = 0 if isinstance(query, sql.Pivoted) else self.random.randrange(len(query.kinds))
+            return f"c{at} = c{at}" if query.kinds[at] == "exact" else f"c{at} IS NULL"
+        say = self._say(Scope(sql.Table("z", "z"), columns))
+        if self._chance(0.5):
+            return say.predicate()
+        return f"({say.predicate()} {self.random.choice(['AND', 'OR'])} {say.predicate()})"
 
     def _chance(self, share: float) -> bool:
         return self.random.random() < share
@@ -51,7 +87,7 @@ class Generator:
         return f"{prefix}{self.count}"
 
     def _say(self, scope: Scope) -> Expressions:
-        return Expressions(self.random, self.schema, scope, self._name)
+        return Expressions(self.random, self.schema, scope, self._name, self.keys)
 
     # FROM
 
@@ -63,7 +99,26 @@ class Generator:
             array, alias = self.random.choice(scope.columns[LIST]), self._name("l")
             columns = {**scope.columns, INT: [*scope.columns[INT], f"{alias}.e"]}
             scope = Scope(sql.Exploded(scope.source, array, alias, self._chance(0.4)), columns)
-        return scope
+        return self._generated(scope) if self._chance(0.06) else scope
+
+    def _generated(self, scope: Scope) -> Scope:
+        """With a LATERAL VIEW of any table function."""
+        alias, say = self._name("l"), self._say(scope)
+        number, text = say.column(INT), say.column(TEXT)
+        rows = f"array(named_struct('i', {number}, 't', {text}), named_struct('i', 1, 't', 'a'))"
+        offered = [
+            (f"inline({rows})", (INT, TEXT)),
+            (f"stack(2, {number}, {text}, 1, 'a')", (INT, TEXT)),
+            (f"posexplode(array({number}, {say.column(INT)}, 2))", (INT, INT)),
+        ]
+        offered += [(f"posexplode({array})", (INT, INT)) for array in scope.columns[LIST]]
+        offered += [(f"explode({entries})", (TEXT, INT)) for entries in scope.columns[MAP]]
+        call, types = self.random.choice(offered)
+        columns = {dtype: list(found) for dtype, found in scope.columns.items()}
+        names = tuple(f"g{n}" for n in range(len(types)))
+        for name, dtype in zip(names, types, strict=True):
+            columns[dtype].append(f"{alias}.{name}")
+        return Scope(sql.Generated(scope.source, call, alias, names, self._chance(0.4)), columns)
 
     def _part(self) -> Scope:
         alias, chance = self._name(), self.random.random()
@@ -72,26 +127,44 @@ class Generator:
         if chance < 0.18:
             return self._constants(alias)
         table = self.random.choice(list(self.schema))
-        columns: dict[str, list[str]] = {dtype: [] for dtype in VALUES}
+        columns = _none_offered()
         for name, dtype in self.schema[table].items():
-            columns[dtype].append(f"{alias}.{name}")
+            columns[dtype].append(f"{alias}.{name}{ONLY_SPARK if dtype in calls.MARKED else ''}")
+            if dtype == PAIR:
+                columns[INT].append(f"{alias}.{name}.x")
+                columns[TEXT].append(f"{alias}.{name}.y")
         return Scope(sql.Table(table, alias), columns)
 
     def _over(self, query: Query, alias: str = "") -> Scope:
         """A query in the place of a table; its exact columns are offered, by the types that the text tells."""
         alias = alias or self._name()
-        columns: dict[str, list[str]] = {dtype: [] for dtype in VALUES}
-        for at, (kind, dtype) in enumerate(zip(query.kinds, self._types(query), strict=True)):
+        columns = _none_offered()
+        for at, (kind, dtype) in enumerate(zip(query.kinds, query.types, strict=True)):
             if kind == "exact" and dtype:
                 columns[dtype].append(f"{alias}.c{at}")
         if not any(columns.values()):
             return self._part()
         return Scope(sql.Derived(query, alias), columns)
 
-    def _types(self, query: Query) -> list[str]:
-        """The type of each column, where the generator noted it."""
-        noted = getattr(query, "columns", ())
-        return [c.dtype for c in noted] if noted else ["" for _ in query.kinds]
+    def _on_a_view(self) -> Query:
+        """A query that reads a view of another one, alone or joined, or that joins the view with itself."""
+        below, name = self._below(), self._name("b")
+        scopes = []
+        for _ in range(self.random.choice([1, 1, 2])):
+            scope = self._over(below)
+            if isinstance(scope.source, sql.Derived):
+                scope = Scope(sql.Viewed(below, name, scope.source.alias), scope.columns)
+            scopes.append(scope)
+        scope = scopes[0] if len(scopes) == 1 else self._joined(*scopes)
+        scope = self._joined(scope, self._part()) if self._chance(0.3) else scope
+        made = self._rows(scope) if self._chance(0.4) else self._groups(scope)
+        return self._top(made) if self._chance(0.15) else made
+
+    def _below(self) -> Query:
+        chance = self.random.random()
+        if chance < 0.4:
+            return self._groups(self._scope())
+        return self._rows(self._scope(), exact=True) if chance < 0.7 else self._windows()
 
     def _grouped_by_key(self) -> Query:
         inner = self._scope(1)
@@ -105,7 +178,7 @@ class Generator:
     def _constants(self, alias: str) -> Scope:
         numbers, texts = ["1", "2", "CAST(NULL AS INT)"], ["'a'", "'b'", "CAST(NULL AS STRING)"]
         rows = tuple((self.random.choice(numbers), self.random.choice(texts)) for _ in range(self.random.randint(1, 3)))
-        columns: dict[str, list[str]] = {dtype: [] for dtype in VALUES}
+        columns = _none_offered()
         columns[INT], columns[TEXT] = [f"{alias}.c0"], [f"{alias}.c1"]
         return Scope(sql.Inline(rows, alias), columns)
 
@@ -116,7 +189,8 @@ class Generator:
 
     def _joined(self, left: Scope, right: Scope) -> Scope:
         columns = {dtype: left.columns[dtype] + right.columns[dtype] for dtype in VALUES}
-        pairs = [(a, b) for t in VALUES if t != LIST for a in left.columns[t] for b in right.columns[t]]
+        pairs = [(a, b) for t in VALUES if t not in UNSORTED for a in left.columns[t] for b in right.columns[t]]
+        alike = [(a, b) for a in left.columns[PAIR] for b in right.columns[PAIR]]
         on: tuple[str, ...] = ()
         kind = self.random.choice(["JOIN", "JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"])
         if pairs and not self._chance(0.05):
@@ -127,13 +201,20 @@ class Generator:
                 on += (f"{c} {self.random.choice(['=', '<', '>='])} {d}",)
             if self._chance(0.15):
                 on += (self._say(left if self._chance(0.5) else right).predicate(),)
+            if self._chance(0.06):
+                say = self._say(left if self._chance(0.5) else right)
+                mark = "" if kind == "JOIN" else f" {ONLY_SPARK}"  # DuckDB fails with these in some outer joins
+                on += (f"{say.column(INT)} {self.random.choice(['<', '>=', '<>'])} {say.number().text}{mark}",)
+        if alike and self._chance(0.4):
+            a, b = self.random.choice(alike)
+            on += (f"{a} {self.random.choice(['=', 'IS NOT DISTINCT FROM'])} {b}",)
         return Scope(sql.Joined(left.source, right.source, kind, on), columns)
 
     # SELECT
 
     def _rows(self, scope: Scope, *, distinct: bool = False, exact: bool = False) -> sql.Select:
         say = self._say(scope)
-        columns = tuple(say.value(exact=exact) for _ in range(self.random.randint(1, 4)))
+        columns = tuple(say.value(exact=exact, sorts=distinct) for _ in range(self.random.randint(1, 4)))
         return sql.Select(columns, scope.source, say.where(), distinct=distinct)
 
     def _groups(self, scope: Scope, *, several: bool = False) -> sql.Select:
@@ -141,7 +222,7 @@ class Generator:
         if several:
             keys = [Column(key, dtype=dtype) for dtype, key in (say.key(), say.key())]
         else:
-            keys = [say.value(exact=False, lists=False) for _ in range(self.random.choice([0, 1, 1, 2]))]
+            keys = [say.value(sorts=True) for _ in range(self.random.choice([0, 1, 1, 2]))]
         if len({k.text for k in keys}) < len(keys):
             keys = keys[:1]
         calls = tuple(say.aggregate() for _ in range(self.random.randint(1, 4)))
@@ -171,11 +252,13 @@ class Generator:
         columns = (say.value(exact=True), *(say.scalar() for _ in range(self.random.randint(1, 2))))
         where = say.where()
         if self._chance(0.5):
-            where += (f"{say.column(INT)} {self.random.choice(['<', '>=', '='])} {say.scalar().text}",)
+            where += (f"{say.column(INT)} {self.random.choice(['<', '>=', '='])} {say.scalar(number=True).text}",)
         return sql.Select(columns, scope.source, where)
 
     def _set_operation(self) -> Query:
-        types = [self.random.choice([INT, TEXT, MONEY]) for _ in range(self.random.randint(1, 3))]
+        offered = {t for columns in self.schema.values() for t in columns.values()}
+        odd = [t for t in (DAY, QUARTERS, CLOCK, BYTES, PAIR, FOLDED) if t in offered]
+        types = [self.random.choice([INT, INT, TEXT, TEXT, MONEY, *odd]) for _ in range(self.random.randint(1, 3))]
         query = self._alike(types)
         for _ in range(self.random.choice([1, 1, 2])):
             operator = self.random.choice(["UNION", "INTERSECT", "EXCEPT"]) + self.random.choice(["", " ALL"])
@@ -185,23 +268,35 @@ class Generator:
     def _alike(self, types: list[str]) -> Query:
         scope = self._scope(self.random.choice([1, 1, 2]))
         columns = tuple(
-            Column(self.random.choice(scope.columns[t]) if scope.columns[t] else f"CAST(NULL AS {t})", dtype=t)
-            for t in types
+            Column(self.random.choice(scope.columns[t]) if scope.columns[t] else null(t), dtype=t) for t in types
         )
         return sql.Select(columns, scope.source, self._say(scope).where())
 
-    def _top(self, query: sql.Select) -> Query:
+    def _top(self, query: sql.Select) -> sql.Top:
         """Ordered by every column, so that DuckDB breaks ties as we do; else Spark only."""
-        if set(query.kinds) == {"exact"} and self._chance(0.8):
+        kept = tuple(c for c in query.columns if c.dtype != MAP)
+        query = replace(query, columns=kept or (Column("1", dtype=INT),))
+        if set(query.kinds) == {"exact"} and PAIR not in query.types and self._chance(0.8):
             names = [f"c{n}" for n in range(len(query.kinds))]
             self.random.shuffle(names)
         else:
-            query = sql.Select((*query.columns, Column(f"{ONLY_SPARK} 1")), *_rest(query))
+            query = replace(query, columns=(*query.columns, Column(f"{ONLY_SPARK} 1")))
             names = [self.random.choice([f"c{n}" for n in range(len(query.kinds))])]
         order = tuple(
             f"{n} {self.random.choice(['ASC', 'DESC'])} NULLS {self.random.choice(['FIRST', 'LAST'])}" for n in names
         )
-        return sql.Top(query, order, self.random.randint(1, 6), self.random.choice([0, 0, 1, 3]), query.columns)
+        return sql.Top(query, order, self.random.randint(1, 6), self.random.choice([0, 0, 1, 3]))
+
+    def _top_of_top(self) -> Query:
+        """Limits right over limits, with an order of their own, with the same order again, or with none."""
+        made = self._top(self._rows(self._scope(), exact=True) if self._chance(0.6) else self._groups(self._scope()))
+        total = len(made.order) == len(made.kinds)
+        for _ in range(self.random.choice([1, 1, 2])):
+            order = made.order if self._chance(0.3) else ()
+            if total and self._chance(0.3):
+                order = tuple(f"c{n} {self.random.choice(['ASC', 'DESC'])} NULLS LAST" for n in range(len(made.kinds)))
+            made = sql.Top(made, order, self.random.randint(1, 4), self.random.choice([0, 1, 2]))
+        return made
 
     def _with(self) -> Query:
         """A query that is named once and read twice."""
@@ -226,10 +321,30 @@ class Generator:
         values = tuple(self.random.sample(["'a'", "'b'", "''", "'ü'"], 2))
         return sql.Pivoted(sql.Select(columns, scope.source, say.where()), f"{call} {ONLY_SPARK}", values)
 
+    def _unpivot(self) -> Query:
+        scope = self._scope(self.random.choice([1, 2]))
+        say = self._say(scope)
+        dtype, key = say.key()
+        spread = self.random.choice([t for t in (INT, TEXT, QUARTERS, LONG) if len(scope.columns[t]) > 1] or [INT])
+        found = scope.columns[spread][:3]
+        columns = tuple(Column(c, dtype=spread) for c in (*found, *[null(spread)] * (2 - len(found))))
+        inner = sql.Select((Column(key, dtype=dtype), *columns), scope.source, say.where())
+        made = sql.Unpivoted(inner, self._chance(0.4))
+        return self._groups(self._over(made)) if self._chance(0.4) else made
+
+    def _own_aggregates(self) -> Query:
+        """User-defined aggregates stand alone: Spark does not compute them beside its own."""
+        scope = self._scope(self.random.choice([1, 1, 2]))
+        say = self._say(scope)
+        keys = [Column(key, dtype=dtype) for dtype, key in [say.key() for _ in range(self.random.choice([0, 1, 1]))]]
+        calls = tuple(say.own_aggregate() for _ in range(self.random.randint(1, 2)))
+        having = (f"{calls[0].text} > 0",) if keys and self._chance(0.3) else ()
+        return sql.Select((*keys, *calls), scope.source, say.where(), tuple(k.text for k in keys), having=having)
+
+
+def _none_offered() -> dict[str, list[str]]:
+    return {dtype: [] for dtype in VALUES}
+
 
 def _aliases(scope: Scope) -> set[str]:
     return {c.split(".")[0] for columns in scope.columns.values() for c in columns}
-
-
-def _rest(query: sql.Select) -> tuple[object, ...]:
-    return query.source, query.where, query.group, query.grouping, query.having, query.distinct

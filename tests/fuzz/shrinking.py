@@ -16,7 +16,9 @@ from tests.fuzz import sql
 from tests.fuzz.duck import Twin, difference
 from tests.fuzz.interpreted import interpreted
 from tests.fuzz.on_spark import Failure, blamed, change, fill, warehouse
+from tests.fuzz.own_functions import declare
 from tests.fuzz.tables import Round, Row, Schema, Story
+from tests.fuzz.wanted import EACH_ROUND, EACH_STEP, LATE
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +33,11 @@ class ViewCase:
         duck: the same for DuckDB; empty where it does not mean the same there.
         kinds: how each column is compared.
         strategy: how the view keeps states.
-        late: it is refreshed after the last round only.
+        pace: when the view is refreshed.
         keys: the key of each table that has one.
+        budget: what its states may occupy; None for what the engine has.
+        ways: how each round comes.
+        below: the views that it reads, by name, each after those that it reads itself.
     """
 
     schema: Schema
@@ -42,41 +47,56 @@ class ViewCase:
     duck: str
     kinds: list[str]
     strategy: str = "auto"
-    late: bool = False
+    pace: str = EACH_ROUND
     keys: dict[str, str] = field(default_factory=dict)
+    budget: int | None = None
+    ways: tuple[str, ...] = ()
+    below: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def story(self) -> Story:
+        """The tables and what happens to them."""
+        return Story(self.schema, self.start, self.rounds, self.keys, self.ways)
 
 
 def as_case(story: Story, failure: Failure) -> ViewCase:
     """The plain data of a failure."""
-    query = failure.wanted.query
+    want, query = failure.wanted, failure.wanted.query
     duck = query.sql(sql.DUCK)
     used = {name: columns for name, columns in story.schema.items() if f"{name} " in duck}
     rounds = [{name: both for name, both in changes.items() if name in used} for changes in story.rounds]
+    below = {view.name: view.query.sql(sql.SPARK) for view in sql.views_below(query)}
+    ways = story.ways[: failure.round]
     return ViewCase(used, {name: story.start[name] for name in used}, rounds[: failure.round], query.sql(sql.SPARK),
-                    "" if sql.ONLY_SPARK in duck else duck, query.kinds, failure.wanted.strategy,
-                    failure.wanted.late, {name: key for name, key in story.keys.items() if name in used})  # fmt: skip
+                    "" if sql.ONLY_SPARK in duck else duck, query.kinds, want.strategy, want.pace,
+                    {name: key for name, key in story.keys.items() if name in used}, want.budget,
+                    () if set(ways) == {"whole"} else ways, below)  # fmt: skip
 
 
 def check_view(engine: sw.Engine, case: ViewCase) -> None:
     """A view against every oracle after every round; raises AssertionError with the oracle's name."""
-    story = Story(case.schema, case.start, case.rounds, case.keys)
-    found = problem(engine, story, case)
+    found = problem(engine, case)
     assert found is None, f"{found[0]}: {found[1]}"
 
 
-def problem(engine: sw.Engine, story: Story, case: ViewCase) -> tuple[str, str] | None:
+def problem(engine: sw.Engine, case: ViewCase) -> tuple[str, str] | None:
     """The first oracle that disagrees, and what it says."""
+    story, twin = case.story, Twin(case.schema)
     try:
         fill(engine, story)
-        view = engine.create_view("v", case.query, strategy=case.strategy)
-        twin = Twin(story.schema)
-        for number, changes in enumerate(({}, *story.rounds)):
-            change(engine, story, changes)
-            if case.late and 0 < number < len(story.rounds):
+        declare(engine, " ".join((case.query, *case.below.values())))
+        below = [engine.create_view(name, text, strategy="incremental") for name, text in case.below.items()]
+        view = engine.create_view("v", case.query, strategy=case.strategy, memory_budget=case.budget)
+        for number in range(len(story.rounds) + 1):
+            steps = story.steps(number) if number else []
+            for at, step in enumerate(steps, start=1):
+                change(engine, story, step)
+                if case.pace == EACH_STEP and at < len(steps) and (found := _refreshed(view, f"step {at} of {number}")):
+                    return found
+            if case.pace == LATE and 0 < number < len(story.rounds):
                 continue
-            report = view.refresh()
-            if "failed" in report.reason:
-                return "program", f"round {number}: {report.reason}"
+            if found := _refreshed(view, f"round {number}", *below):
+                return found
             rows = [tuple(row) for row in view.result().collect()]
             oracles = {"interpreter": interpreted(view.logical_plan, story, number)}
             if case.duck:
@@ -85,11 +105,20 @@ def problem(engine: sw.Engine, story: Story, case: ViewCase) -> tuple[str, str] 
             for oracle, expected in oracles.items():
                 if expected is not None and any(only := difference(rows, expected, case.kinds)):
                     return oracle, f"round {number}: the view alone has {only[0]}, the oracle alone {only[1]}"
-            check = view.verify()
-            if not check:
-                return "recompute", f"round {number}: {check}"
     except Exception as error:
         return blamed(error)
+    return None
+
+
+def _refreshed(view: sw.View, when: str, *below: sw.View) -> tuple[str, str] | None:
+    """Refresh, and compare with a recompute."""
+    report = view.refresh()
+    if "failed" in report.reason:
+        return "program", f"{when}: {report.reason}"
+    for checked in (*below, view):
+        check = checked.verify()
+        if not check:
+            return "recompute", f"{when}: {check}"
     return None
 
 
@@ -107,7 +136,8 @@ class Candidate:
 def shrink(spark: SparkSession, story: Story, failure: Failure, seed: int, seconds: float) -> tuple[ViewCase, str]:
     """The smallest case found in the time given, and what its oracle says."""
     deadline = time.monotonic() + seconds
-    told = ""
+    told, related = "", failure.oracle in _RELATIONS
+    without_duck = not as_case(story, failure).duck
 
     def still(candidate: Candidate) -> bool:
         nonlocal told
@@ -115,8 +145,8 @@ def shrink(spark: SparkSession, story: Story, failure: Failure, seed: int, secon
             return False
         with warehouse(spark, seed) as engine:
             case = as_case(candidate.story, candidate.failure)
-            found = problem(engine, Story(case.schema, case.start, case.rounds, case.keys), case)
-        same = found is not None and (found[0] == failure.oracle or failure.oracle not in _FOUND_AGAIN)
+            found = problem(engine, replace(case, duck="") if without_duck else case)
+        same = found is not None and (found[0] == failure.oracle or (related and found[0] in _FOUND_AGAIN))
         if same and found is not None:
             told = f"{found[0]}: {found[1]}"
         return same
@@ -143,11 +173,17 @@ def smallest(best: Candidate, still: Callable[[Candidate], bool], deadline: floa
 
 
 _FOUND_AGAIN = ("recompute", "duckdb", "interpreter", "program")
-"""Oracles that can be asked about one view alone; a relation that fails is as good as any of them."""
+"""Oracles that can be asked about one view alone."""
+
+_RELATIONS = ("inverse", "way back", "strategies", "paces", "partition")
+"""Oracles that compare runs: what they find, one of the others should find as well."""
 
 
 def _sensible(candidate: Candidate) -> bool:
-    """Whether DuckDB can run the query, where it can be asked."""
+    """Whether each view below has one query, and DuckDB can run the whole, where it can be asked."""
+    below = sql.views_below(candidate.failure.wanted.query)
+    if len({view.name for view in below}) < len({(view.name, view.query) for view in below}):
+        return False
     text = candidate.failure.wanted.query.sql(sql.DUCK)
     if sql.ONLY_SPARK in text:
         return True
@@ -163,9 +199,15 @@ def _smaller(case: Candidate) -> Iterator[Candidate]:
     story, failure = case.story, case.failure
     for at in range(min(failure.round, len(story.rounds)) - 1, -1, -1):
         rest = [*story.rounds[:at], *story.rounds[at + 1 : failure.round]]
-        yield Candidate(_repaired(replace(story, rounds=rest)), replace(failure, round=len(rest)))
-    if failure.wanted.late:
-        yield Candidate(story, replace(failure, wanted=replace(failure.wanted, late=False)))
+        ways = (*story.ways[:at], *story.ways[at + 1 :])
+        yield Candidate(_repaired(replace(story, rounds=rest, ways=ways)), replace(failure, round=len(rest)))
+    if failure.wanted.pace != EACH_ROUND:
+        yield Candidate(story, replace(failure, wanted=replace(failure.wanted, pace=EACH_ROUND)))
+    for at, way in enumerate(story.ways[: failure.round]):
+        if way != "whole":
+            yield Candidate(replace(story, ways=(*story.ways[:at], "whole", *story.ways[at + 1 :])), failure)
+    if failure.wanted.budget is not None:
+        yield Candidate(story, replace(failure, wanted=replace(failure.wanted, budget=None)))
     for query in smaller_queries(failure.wanted.query):
         yield Candidate(story, replace(failure, wanted=replace(failure.wanted, query=query)))
     yield from (Candidate(made, failure) for made in _fewer_rows(story))
@@ -217,12 +259,14 @@ def smaller_queries(node: Any) -> Iterator[Any]:
     fields = [(f.name, getattr(node, f.name)) for f in dataclasses.fields(node)]
     if not isinstance(node, sql.With):
         yield from (value for _, value in fields if isinstance(value, kind))
+    if isinstance(node, sql.Viewed):
+        yield sql.Derived(node.query, node.alias)
     for name, value in fields:
         if isinstance(value, bool | int) and value and name != "limit":
             yield replace(node, **{name: type(value)(0)})
         elif name == "grouping" and value:
             yield replace(node, grouping="")
-        elif isinstance(value, tuple) and value and not (isinstance(node, sql.Top) and name == "columns"):
+        elif isinstance(value, tuple) and value and name != "names":
             yield from _without_one(node, name, value)
     for name, value in fields:
         if isinstance(value, sql.Query | sql.Source):

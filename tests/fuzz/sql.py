@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 SPARK, DUCK = "spark", "duckdb"
 
 ONLY_SPARK = "/*spark*/"
 """Put into the text of an expression that DuckDB does not have, or answers in another way."""
+
+OWN = "own_"
+"""How the names of user-defined functions begin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,11 @@ class Query:
     def kinds(self) -> list[str]:
         raise NotImplementedError
 
+    @property
+    def types(self) -> list[str]:
+        """The type of each column, where the generator noted it; else empty texts."""
+        return ["" for _ in self.kinds]
+
     def sql(self, dialect: str) -> str:
         raise NotImplementedError
 
@@ -62,6 +71,20 @@ class Derived(Source):
     alias: str
 
     def sql(self, dialect: str) -> str:
+        return f"({self.query.sql(dialect)}) {self.alias}"
+
+
+@dataclass(frozen=True, slots=True)
+class Viewed(Source):
+    """A view of a query, which another view reads. To DuckDB it is the query itself."""
+
+    query: Query
+    name: str
+    alias: str
+
+    def sql(self, dialect: str) -> str:
+        if dialect == SPARK:
+            return f"{self.name} {self.alias}"
         return f"({self.query.sql(dialect)}) {self.alias}"
 
 
@@ -111,6 +134,21 @@ class Exploded(Source):
 
 
 @dataclass(frozen=True, slots=True)
+class Generated(Source):
+    """Each row with each row that a table function makes of it, which only Spark is asked for."""
+
+    source: Source
+    call: str
+    alias: str
+    names: tuple[str, ...]
+    outer: bool
+
+    def sql(self, dialect: str) -> str:
+        view = f"LATERAL VIEW {'OUTER ' if self.outer else ''}{self.call} {self.alias} AS {', '.join(self.names)}"
+        return f"{self.source.sql(dialect)} {view} {ONLY_SPARK}"
+
+
+@dataclass(frozen=True, slots=True)
 class Select(Query):
     """SELECT … FROM … WHERE … GROUP BY … HAVING; `grouping` is empty, ROLLUP, CUBE or GROUPING SETS."""
 
@@ -125,6 +163,10 @@ class Select(Query):
     @property
     def kinds(self) -> list[str]:
         return [c.kind for c in self.columns]
+
+    @property
+    def types(self) -> list[str]:
+        return [c.dtype for c in self.columns]
 
     def sql(self, dialect: str) -> str:
         columns = ", ".join(f"{c.text} AS c{n}" for n, c in enumerate(self.columns))
@@ -158,6 +200,10 @@ class SetOperation(Query):
     def kinds(self) -> list[str]:
         return self.left.kinds
 
+    @property
+    def types(self) -> list[str]:
+        return self.left.types
+
     def sql(self, dialect: str) -> str:
         return f"({self.left.sql(dialect)}) {self.operator} ({self.right.sql(dialect)})"
 
@@ -170,11 +216,14 @@ class Top(Query):
     order: tuple[str, ...]
     limit: int
     offset: int = 0
-    columns: tuple[Column, ...] = ()
 
     @property
     def kinds(self) -> list[str]:
         return self.query.kinds
+
+    @property
+    def types(self) -> list[str]:
+        return self.query.types
 
     def sql(self, dialect: str) -> str:
         order = f" ORDER BY {', '.join(self.order)}" if self.order else ""
@@ -194,6 +243,10 @@ class With(Query):
     def kinds(self) -> list[str]:
         return self.body.kinds
 
+    @property
+    def types(self) -> list[str]:
+        return self.body.types
+
     def sql(self, dialect: str) -> str:
         return f"WITH {self.name} AS ({self.query.sql(dialect)}) {self.body.sql(dialect)}"
 
@@ -211,9 +264,35 @@ class Pivoted(Query):
     def kinds(self) -> list[str]:
         return [self.query.kinds[0], *[self.kind] * len(self.values)]
 
+    @property
+    def types(self) -> list[str]:
+        return [self.query.types[0], *[""] * len(self.values)]
+
     def sql(self, dialect: str) -> str:
         named = ", ".join(f"{value} AS v{n}" for n, value in enumerate(self.values))
         return f"SELECT * FROM ({self.query.sql(dialect)}) p PIVOT ({self.call} FOR c1 IN ({named}))"
+
+
+@dataclass(frozen=True, slots=True)
+class Unpivoted(Query):
+    """UNPIVOT of a query whose columns but the first are of one type: the first, the column's name and its value."""
+
+    query: Query
+    nulls: bool
+
+    @property
+    def kinds(self) -> list[str]:
+        return [self.query.kinds[0], "exact", "exact"]
+
+    @property
+    def types(self) -> list[str]:
+        return [self.query.types[0], "STRING", self.query.types[1]]
+
+    def sql(self, dialect: str) -> str:
+        spread = ", ".join(f"c{n}" for n in range(1, len(self.query.kinds)))
+        nulls = "INCLUDE NULLS " if self.nulls else ""
+        inner = f"({self.query.sql(dialect)}) u UNPIVOT {nulls}(v FOR k IN ({spread}))"
+        return f"SELECT c0, k AS c1, v AS c2 FROM {inner}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,5 +306,16 @@ class Filtered(Query):
     def kinds(self) -> list[str]:
         return self.query.kinds
 
+    @property
+    def types(self) -> list[str]:
+        return self.query.types
+
     def sql(self, dialect: str) -> str:
         return f"SELECT * FROM ({self.query.sql(dialect)}) z WHERE {self.predicate}"
+
+
+def views_below(node: Any) -> list[Viewed]:
+    """The views that a query reads, as often as it does, each after those that it reads itself."""
+    values = [getattr(node, part.name) for part in fields(node)]
+    found = [view for value in values if isinstance(value, Query | Source) for view in views_below(value)]
+    return [*found, node] if isinstance(node, Viewed) else found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
@@ -18,12 +18,33 @@ VALUES: dict[str, list[Any]] = {
     "BOOLEAN": [None, True, False],
     "BIGINT": [None, 0, 1, 2, -(2**40), 2**40],
     "ARRAY<INT>": [None, [], [1], [1, None, 2], [0, 0]],
-}
-INT, TEXT, MONEY, REAL, DAY, FLAG, LONG, LIST = VALUES
+    "DOUBLE /*quarters*/": [None, -1.75, 0.0, 0.25, 0.25, 2.5, 1024.0],
+    "TIMESTAMP": [None, *(datetime(2024, 3, 10, h, 30, tzinfo=timezone.utc) for h in (6, 7, 7, 8)),
+                  datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=timezone.utc)],
+    "TIMESTAMP_NTZ": [None, datetime(2024, 3, 10, 2, 30), datetime(2024, 3, 10, 2, 30), datetime(2024, 3, 11),
+                      datetime(1969, 12, 31, 23, 59, 59, 999_999)],
+    "BINARY": [None, b"", b"\x00\xff", b"abc", b"abc"],
+    "INTERVAL DAY TO SECOND": [None, timedelta(0), timedelta(seconds=-90), timedelta(days=1, microseconds=7),
+                               timedelta(hours=26)],
+    "STRUCT<x: INT, y: STRING>": [None, (1, "a"), (1, "a"), (1, None), (None, None), (2, "")],
+    "STRING COLLATE UTF8_LCASE": [None, "Ann", "ann", "ANN", "bob", "", "Ü", "ü"],
+    "MAP<STRING, INT>": [None, {}, {"a": 1}, {"a": None, "b": 2}, {"b": 2, "a": 1}],
+}  # fmt: skip
+INT, TEXT, MONEY, REAL, DAY, FLAG, LONG, LIST, QUARTERS, MOMENT, CLOCK, BYTES, SPAN, PAIR, FOLDED, MAP = VALUES
+PLAIN = (INT, TEXT, MONEY, REAL, DAY, FLAG, LONG, LIST)
+ODD = (QUARTERS, QUARTERS, MOMENT, CLOCK, BYTES, SPAN, PAIR, FOLDED, MAP)
+"""Types that a table has one of at most; numbers that add up without rounding are drawn more often."""
+
+UNSORTED = (LIST, PAIR, MAP)
+"""Types of which Spark has no order, or another one than DuckDB."""
+
 PROFILES = ("mixed", "null-heavy", "duplicate-heavy", "skewed")
 
 KEYED, KEYS = 0.5, 8
 """The share of the tables that have a key, and how many keys there are for most of their rows."""
+
+WAYS = ("whole", "whole", "whole", "by table", "deletes first", "halves", "detour", "detour")
+"""How a round comes: at once, or in steps that add up to it."""
 
 Row = tuple[Any, ...]
 Schema = dict[str, dict[str, str]]
@@ -33,12 +54,21 @@ Round = dict[str, tuple[list[Row], list[Row]]]
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """The tables, what they hold at first, and what happens to them; some have a key."""
+    """The tables, what they hold at first, and what happens to them; some have a key.
+
+    Attributes:
+        schema: the columns of each table, and their types.
+        start: the first rows.
+        rounds: the changes.
+        keys: the key of each table that has one.
+        ways: how each round comes; one that is not told comes at once.
+    """
 
     schema: Schema
     start: dict[str, list[Row]]
     rounds: list[Round]
     keys: dict[str, str] = field(default_factory=dict)
+    ways: tuple[str, ...] = ()
 
     def rows(self, rounds: int) -> dict[str, list[Row]]:
         """What the tables hold after some rounds."""
@@ -51,12 +81,49 @@ class Story:
                     del now[name][at]
         return now
 
+    def steps(self, number: int) -> list[Round]:
+        """The steps of a round, counted from one. Rows that both come and go are left out if there are several."""
+        changes, way = self.rounds[number - 1], self.ways[number - 1] if number <= len(self.ways) else "whole"
+        if way == "whole":
+            return [changes]
+        net = {name: _net(come, gone) for name, (come, gone) in changes.items()}
+        return [step for step in _STEPS[way](net) if any(come or gone for come, gone in step.values())]
+
+
+def _by_table(net: Round) -> list[Round]:
+    return [{name: net[name]} for name in reversed(net)]
+
+
+def _deletes_first(net: Round) -> list[Round]:
+    return [
+        {name: ([], gone) for name, (_, gone) in net.items()},
+        {name: (come, []) for name, (come, _) in net.items()},
+    ]
+
+
+def _halves(net: Round) -> list[Round]:
+    """Deletes before inserts, so that a key is free before it is taken again."""
+    return [
+        {name: ([], gone[::2]) for name, (_, gone) in net.items()},
+        {name: (come[::2], gone[1::2]) for name, (come, gone) in net.items()},
+        {name: (come[1::2], []) for name, (come, _) in net.items()},
+    ]
+
+
+def _detour(net: Round) -> list[Round]:
+    """There, back and there again."""
+    return [net, {name: (gone, come) for name, (come, gone) in net.items()}, net]
+
+
+_STEPS = {"by table": _by_table, "deletes first": _deletes_first, "halves": _halves, "detour": _detour}
+
 
 def draw_schema(chance: random.Random) -> Schema:
-    """Three or four tables; each has a number and a text to join by."""
+    """Three or four tables; each has a number and a text to join by, most have a column of an odd type."""
     made: Schema = {}
     for at in range(chance.choice([3, 3, 4])):
-        types = [INT, TEXT, *(chance.choice(list(VALUES)) for _ in range(chance.randint(1, 3)))]
+        types = [INT, TEXT, *(chance.choice(PLAIN) for _ in range(chance.randint(1, 3)))]
+        types += [chance.choice(ODD)] if chance.random() < 0.7 else []
         chance.shuffle(types)
         made[f"t{at}"] = {f"{'abcdefgh'[n]}{at}": dtype for n, dtype in enumerate(types)}
     made["t0"]["xs"] = LIST
@@ -66,7 +133,11 @@ def draw_schema(chance: random.Random) -> Schema:
 def draw_story(chance: random.Random, rounds: int) -> Story:
     """Tables and their changes; the last round takes all the others back."""
     schema = draw_schema(chance)
-    keys = {name: _first(columns, INT) for name, columns in schema.items() if chance.random() < KEYED}
+    keys = {
+        name: _first(columns, INT)
+        for name, columns in schema.items()
+        if MAP in columns.values() or chance.random() < KEYED  # rows with a map can only be told apart by a key
+    }
     rows = {
         name: _Rows(list(columns.values()), chance, list(columns).index(keys[name]) if name in keys else None)
         for name, columns in schema.items()
@@ -82,7 +153,8 @@ def draw_story(chance: random.Random, rounds: int) -> Story:
             taken, given = back.setdefault(name, ([], []))
             taken += gone
             given += come
-    return Story(schema, start, [*made, {name: _net(*both) for name, both in back.items()}], keys)
+    ways = tuple(chance.choice(WAYS) for _ in range(rounds + 1))
+    return Story(schema, start, [*made, {name: _net(*both) for name, both in back.items()}], keys, ways)
 
 
 def _first(columns: dict[str, str], dtype: str) -> str:

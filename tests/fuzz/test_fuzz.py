@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import random
-from datetime import date
+import re
+from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 
 from slackwater.algebra import nodes as n
 from slackwater.algebra.aggregates import AggCall
@@ -24,10 +25,12 @@ from slackwater.delta import rules
 from slackwater.delta.join import join_delta
 from tests.fuzz import on_interpreter, on_spark, sql
 from tests.fuzz.as_code import code
+from tests.fuzz.duck import Twin, difference
 from tests.fuzz.plan_cases import PlanCase, plan_cases
 from tests.fuzz.queries import Generator
-from tests.fuzz.shrinking import Candidate, as_case, smaller_queries, smallest
-from tests.fuzz.tables import Story, draw_story
+from tests.fuzz.shrinking import Candidate, ViewCase, as_case, smaller_queries, smallest
+from tests.fuzz.tables import WAYS, Story, draw_story
+from tests.fuzz.wanted import BUDGETS, EACH_STEP, LATE, VIEWS, Wanted, draw
 
 pytestmark = pytest.mark.fuzz
 
@@ -35,7 +38,7 @@ SEED = 20240229
 NAMES: dict[str, Any] = {
     c.__name__: c
     for c in (AggCall, Expr, Generate, Values, Bag, MatchJoin, OuterJoin, ScalarFilter, Frame, Window, WindowCall,
-              PlanCase, Decimal, date)
+              PlanCase, Decimal, date, datetime, timedelta, timezone)
 } | {"n": n, "call": call, "col": col, "lit": lit, "math": math}  # fmt: skip
 
 
@@ -64,7 +67,7 @@ def test_a_few_views_on_spark(spark: SparkSession) -> None:
 def test_five_hundred_views_on_spark(spark: SparkSession, seed: int) -> None:
     tally, _, failures = on_spark.play_seed(spark, seed)
     assert not failures, "\n".join(map(str, failures))
-    assert tally.cases == on_spark.VIEWS
+    assert tally.cases == VIEWS
 
 
 # --- the fuzzer itself -----------------------------------------------------------------------------------------------
@@ -99,9 +102,10 @@ def test_a_case_printed_is_the_same_case(case: PlanCase) -> None:
 
 def test_the_generator_draws_every_kind_of_query() -> None:
     drawn, generator = [], None
-    for seed in range(40):
+    for seed in range(60):
         chance = random.Random(seed)
-        generator = Generator(draw_story(chance, 0).schema, chance)
+        story = draw_story(chance, 0)
+        generator = Generator(story.schema, chance, story.keys)
         drawn += [generator.query().sql(sql.SPARK) for _ in range(20)]
     parts = (" JOIN ", "CROSS JOIN", "IS NOT DISTINCT FROM", "UNION ALL", "SELECT DISTINCT", "HAVING", "FILTER",
              "LIMIT", "OFFSET", "count(DISTINCT", "sum(DISTINCT", "var_pop", "stddev_samp", "bool_or", "bit_xor",
@@ -110,9 +114,60 @@ def test_the_generator_draws_every_kind_of_query() -> None:
              "OVER (", "PARTITION BY", "ROWS BETWEEN", "row_number", "lag(", "nth_value", "cume_dist", "WITH w",
              "VALUES", "PIVOT", "explode", "OUTER explode", "percentile", "max_by", "collect_list", "(SELECT max(",
              "try_cast(", "transform(",
-             "LIMIT 1)")  # fmt: skip
+             "LIMIT 1)", "RANGE BETWEEN", "posexplode(", "inline(", "stack(", "UNPIVOT", "INCLUDE NULLS", "COLLATE",
+             "named_struct(", "to_json(", "make_dt_interval(", "TIMESTAMP_NTZ", "unhex(", "own_step(", "own_spread(",
+             "own_total(", "FROM b", "LIKE", "to_date(", "INTERVAL '1' MONTH", "split_part(", "floor(",
+             "map('a'", "X'01'")  # fmt: skip
     assert [part for part in parts if not any(part in text for text in drawn)] == []
-    assert len(set(drawn)) > 780
+    assert len(set(drawn)) > 1170
+    assert any(re.search(r"LIMIT \d( OFFSET \d)?\) o LIMIT", text) for text in drawn), "limits over limits"
+    assert any(re.search(r"ON .*[<>] \(SELECT", text) for text in drawn), "scalar subqueries in ON"
+    assert any(re.search(r"\(SELECT y\d+\.\w+ FROM \w+ y\d+ WHERE", text) for text in drawn), "lookups by key"
+
+
+def test_duckdb_runs_every_query_that_it_is_asked() -> None:
+    asked = 0
+    for seed in range(12):
+        story, wanted = draw(seed)
+        twin = Twin(story.schema)
+        twin.load(story.rows(2))
+        for want in wanted:
+            text = want.query.sql(sql.DUCK)
+            if sql.ONLY_SPARK not in text:
+                asked += 1
+                assert all(len(row) == len(want.query.kinds) == len(want.query.types) for row in twin.rows(text))
+    assert asked > 80
+
+
+def test_values_of_every_type_are_compared() -> None:
+    ours = [(Row(x=1, y=None), bytearray(b"a"), {"b": 2, "a": 1}, 0.25)]
+    same = [((1, None), b"a", {"a": 1, "b": 2}, 0.25)]
+    assert difference(ours, same, ["exact"] * 4) == ([], [])
+    for other in (((1, ""), b"a", {"a": 1, "b": 2}, 0.25), ((1, None), b"a", {"a": 1}, 0.25)):
+        assert difference(ours, [other], ["exact"] * 4) != ([], [])
+
+
+def test_families_differ_in_what_must_not_matter() -> None:
+    families: dict[tuple[int, int], list[Wanted]] = {}
+    found: dict[int, int] = {}
+    for seed in range(60):
+        story, wanted = draw(seed)
+        assert len(wanted) == VIEWS
+        twin = Twin(story.schema)
+        twin.load(story.rows(2))
+        for want in wanted:
+            families.setdefault((seed, want.family), []).append(want)
+            if want.part and want.query.sql(sql.DUCK).endswith(" IS NULL"):
+                parts = [v for v in families[seed, want.family] if v.part]
+                if not any(sql.ONLY_SPARK in v.query.sql(sql.DUCK) for v in parts):
+                    filled = sum(bool(twin.rows(v.query.sql(sql.DUCK))) for v in parts)
+                    found[filled] = found.get(filled, 0) + 1
+    several = [members for members in families.values() if len({m.strategy for m in members}) == 4]
+    assert len(several) > 15
+    assert all({m.budget for m in members[1:]} == set(BUDGETS) for members in several)
+    paces = [m.pace for members in families.values() for m in members]
+    assert min(paces.count(EACH_STEP), paces.count(LATE)) > 5
+    assert found[3] > sum(found.values()) / 2, found
 
 
 def test_stories_are_of_every_character_and_come_back() -> None:
@@ -125,8 +180,37 @@ def test_stories_are_of_every_character_and_come_back() -> None:
     assert max(sizes) >= 24
 
 
+def test_steps_add_up_to_their_round() -> None:
+    met = set()
+    for seed in range(60):
+        story = draw_story(random.Random(seed), 2)
+        for number in range(1, len(story.rounds) + 1):
+            steps = story.steps(number)
+            met.add((story.ways[number - 1], len(steps) > 1))
+            walk = Story(story.schema, story.rows(number - 1), steps, story.keys)
+            for at in range(len(steps) + 1):
+                for name, key in story.keys.items():  # no key is taken twice, and no row goes that is not there
+                    keys = [row[list(story.schema[name]).index(key)] for row in walk.rows(at)[name]]
+                    assert len(set(keys)) == len(keys)
+            assert _as_bags(walk, len(steps)) == _as_bags(story, number)
+    assert {way for way, several in met if several} == {way for way in WAYS if way != "whole"}
+
+
 def _as_bags(story: Story, rounds: int) -> dict[str, list[str]]:
     return {name: sorted(map(repr, rows)) for name, rows in story.rows(rounds).items()}
+
+
+def test_a_view_printed_is_the_same_view() -> None:
+    """With values of every type, in other steps, over another view."""
+    made = 0
+    for seed in range(30):
+        story, wanted = draw(seed)
+        for want in wanted:
+            case = as_case(story, on_spark.Failure(want, "duckdb", "", 3))
+            assert eval(code(case), NAMES | {"ViewCase": ViewCase}) == case or "nan" in code(case)  # noqa: S307
+            assert all(f" {name} " in case.query + str(case.below) for name in case.below)
+            made += bool(case.below)
+    assert made > 10
 
 
 def test_a_failing_view_is_made_small() -> None:
@@ -138,10 +222,10 @@ def test_a_failing_view_is_made_small() -> None:
         return " JOIN t1 " in case.query and come > 0 and gone > 0
 
     found = 0
-    for seed in range(20):
+    for seed in range(40):
         chance = random.Random(seed)
         story = draw_story(chance, 2)
-        wanted = on_spark.Wanted(Generator(story.schema, chance).query(), "auto")
+        wanted = Wanted(Generator(story.schema, chance, story.keys).query(), "auto")
         first = Candidate(story, on_spark.Failure(wanted, "duckdb", "", 2))
         if fails(first):
             found += 1
@@ -156,10 +240,19 @@ def test_a_failing_view_is_made_small() -> None:
 
 def test_queries_can_be_taken_apart() -> None:
     chance = random.Random(3)
-    generator = Generator(draw_story(chance, 0).schema, chance)
-    for _ in range(40):
+    story = draw_story(chance, 0)
+    generator = Generator(story.schema, chance, story.keys)
+    for _ in range(60):
         query = generator.query()
-        text = query.sql(sql.SPARK)
-        smaller = [made.sql(sql.SPARK) for made in smaller_queries(query)]
+        text = _said(query)
+        smaller = [_said(made) for made in smaller_queries(query)]
+        if len(sql.views_below(query)) > 1:
+            continue  # what reads a view twice must be changed in both places; only that is sensible
         assert text not in smaller
         assert all(len(made) < len(text) for made in smaller if "GROUPING" not in text and "CROSS" not in made)
+
+
+def _said(query: sql.Query) -> str:
+    """All the text that stands for a query: its own, and that of the views that it reads."""
+    below = {view.name: view.query.sql(sql.SPARK) for view in sql.views_below(query)}
+    return " ".join((query.sql(sql.SPARK), *below.values()))

@@ -22,6 +22,9 @@ BATCHES = [range(first, min(first + 9, 100)) for first in range(1, 100, 9)]
 RECOMPUTED_IN_PART = [14, 24, 28, 44, 49]
 """Averages of wide decimals over everything, DISTINCT beside an average over everything, and ranks over everything."""
 
+MOVING = 0.5
+"""The share of a batch's queries whose result must change: one that stays as it was proves next to nothing."""
+
 HARDEST = (9, 70, 97)
 """Fifteen scalar subqueries, a rank over ROLLUP and `grouping()` under a semi join, and a full outer join."""
 
@@ -39,8 +42,8 @@ def data() -> TpcdsData:
 @pytest.mark.parametrize("batch", BATCHES, ids=lambda batch: f"q{batch[0]}-q{batch[-1]}")
 def test_three_rounds(tmp_path: Path, spark: SparkSession, data: TpcdsData, batch: range) -> None:
     outcome = play(tmp_path, spark, data, batch, ROUNDS)
-    told = [f"query {n}: {problem}" for n, found in outcome.problems.items() for problem in found]
-    assert not told, "\n".join(told)
+    assert not outcome.told, "\n".join(outcome.told)
+    assert len(outcome.moved) >= MOVING * len(batch), f"in {ROUNDS} rounds these never moved: {outcome.still}"
 
 
 @pytest.mark.slow
@@ -48,13 +51,13 @@ def test_three_rounds(tmp_path: Path, spark: SparkSession, data: TpcdsData, batc
 @pytest.mark.parametrize("batch", BATCHES, ids=lambda batch: f"q{batch[0]}-q{batch[-1]}")
 def test_a_round_by_key(tmp_path: Path, spark: SparkSession, data: TpcdsData, batch: range) -> None:
     outcome = play(tmp_path, spark, data, batch, 1, by_key=True)
-    told = [f"query {n}: {problem}" for n, found in outcome.problems.items() for problem in found]
-    assert not told, "\n".join(told)
+    assert not outcome.told, "\n".join(outcome.told)
+    assert len(outcome.moved) >= MOVING * len(batch), f"in one round these did not move: {outcome.still}"
 
 
 def test_a_round_of_the_hardest(tmp_path: Path, spark: SparkSession, data: TpcdsData) -> None:
     outcome = play(tmp_path, spark, data, HARDEST, 1)
-    assert not any(outcome.problems.values()), outcome.problems
+    assert not outcome.told, "\n".join(outcome.told)
     assert outcome.moved == set(HARDEST)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -76,13 +77,23 @@ class Outcome:
 
     Attributes:
         problems: what went wrong, by query.
-        moved: the queries whose result changed.
-        found: the queries whose result had a row with something in it.
+        moved: the queries whose result changed in some round.
+        found: the queries whose result had a row with something in it at the end.
     """
 
     problems: dict[int, list[str]]
     moved: set[int] = field(default_factory=set)
     found: set[int] = field(default_factory=set)
+
+    @property
+    def told(self) -> list[str]:
+        """Every problem, with its query."""
+        return [f"query {n}: {problem}" for n, found in self.problems.items() for problem in found]
+
+    @property
+    def still(self) -> list[int]:
+        """The queries whose result never changed: of these the rounds prove next to nothing."""
+        return sorted(set(self.problems) - self.moved)
 
 
 def play(root: Path, spark: SparkSession, data: TpcdsData, numbers: Collection[int], rounds: int, *,
@@ -99,25 +110,29 @@ def play(root: Path, spark: SparkSession, data: TpcdsData, numbers: Collection[i
             key = [flow.now.column_names[0]] if by_key and table not in FACTS else ()
             engine.create_table(table, data.schemas[table], key=key).insert(flow.now)
         views = dict(_views(engine, texts, outcome, "plain" if by_key else "incremental"))
-        before = {n: _rows(view) for n, view in views.items()}
+        rows = {n: _rows(view) for n, view in views.items()}
         for round_ in range(rounds):
             for table in (t for t in flows if t in CHANGING):
                 engine.table(table).apply(flows[table].change())
-            for n, view in views.items():
-                problem = _refreshed(view, strictly=not by_key)
-                if problem:
-                    outcome.problems[n].append(f"round {round_}: {problem}")
-        after = {n: _rows(view) for n, view in views.items()}
-        for n in views:
-            outcome.moved |= {n} if sorted(map(str, after[n])) != sorted(map(str, before[n])) else set()
-            outcome.found |= {n} if any(cell for row in after[n] for cell in row) else set()
-        with duckdb.connect() as twin:
-            for table, flow in flows.items():
-                twin.register("rows", flow.now)
-                twin.execute(f"CREATE TABLE {table} AS FROM rows")
-            for n in views:
-                outcome.problems[n] += _against(twin, texts[n], after[n])
+            with _twin(flows) as twin:
+                for n, view in views.items():
+                    problem, before = _refreshed(view, strictly=not by_key), rows[n]
+                    rows[n] = _rows(view)
+                    told = [problem, *_against(twin, texts[n], rows[n])]
+                    outcome.problems[n] += [f"round {round_}: {words}" for words in told if words]
+                    outcome.moved |= {n} if sorted(map(str, rows[n])) != sorted(map(str, before)) else set()
+        outcome.found = {n for n in views if any(cell for row in rows[n] for cell in row)}
     return outcome
+
+
+@contextmanager
+def _twin(flows: Mapping[str, Flow]) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A DuckDB with the tables as they are now."""
+    with duckdb.connect() as twin:
+        for table, flow in flows.items():
+            twin.register("rows", flow.now)
+            twin.execute(f"CREATE TABLE {table} AS FROM rows")
+        yield twin
 
 
 def _flows(data: TpcdsData, texts: Mapping[int, str], rounds: int) -> dict[str, Flow]:
