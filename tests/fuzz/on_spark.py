@@ -146,6 +146,7 @@ def create(engine: sw.Engine, name: str, want: Wanted) -> tuple[sw.View, list[sw
     for view in sql.views_below(want.query):
         if view.name not in there:
             engine.create_view(view.name, view.query.sql(sql.SPARK), strategy="incremental")
+            there.add(view.name)
         below.append(engine.view(view.name))
     text = want.query.sql(sql.SPARK)
     return engine.create_view(name, text, strategy=want.strategy, memory_budget=want.budget), below
