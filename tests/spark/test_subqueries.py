@@ -30,9 +30,14 @@ SCALARS = {
     "twice": """WITH x AS (SELECT max(n) AS most FROM {labels}) SELECT o, most, count(*) AS c FROM (SELECT o,
         (SELECT most FROM x) AS most FROM {tides}) GROUP BY o, most HAVING count(*) > (SELECT most FROM x) - most""",
     "distincts": "SELECT id FROM {tides} WHERE id > (SELECT count(DISTINCT v) + count(DISTINCT o) FROM {tides})",
+    "looked up": "SELECT id, (SELECT l.n FROM {labels} l WHERE l.k = t.p AND l.n <> 5) AS x FROM {tides} t",
+    "in an outer join": """SELECT t.id, l.n FROM {tides} t LEFT JOIN {labels} l ON t.p = l.k
+        AND t.v > (SELECT min(n) FROM {labels})""",
+    "in exists": """SELECT id FROM {tides} t WHERE NOT EXISTS (SELECT 1 FROM {labels} l WHERE l.k = t.p
+        AND l.n < t.v + (SELECT min(n) FROM {labels}))""",
     "floating": "SELECT id FROM {tides} WHERE d >= (SELECT avg(d) FROM {tides} WHERE p <> 'odd')",
 }  # fmt: skip
-QUICK = ("above the mean", "in the output", "one row or none")
+QUICK = ("above the mean", "in the output", "one row or none", "looked up", "in an outer join", "in exists")
 ORDERED = {
     "joined": """SELECT t.id, x.n FROM {tides} t JOIN (SELECT k, n FROM {labels} ORDER BY n DESC LIMIT 2) x
         ON t.p = x.k""",
@@ -92,6 +97,26 @@ def test_a_subquery_that_gets_a_second_row_fails_as_in_spark(engine: sw.Engine) 
     assert sorted(r.id for r in view.result().collect()) == before
     labels.delete([("a", 1)])
     view.refresh()
+    assert view.verify()
+
+
+def test_a_lookup_that_finds_two_rows_fails_until_one_of_them_goes(warehouse: sw.Engine) -> None:
+    """Only where some row looks for them."""
+    rows, names = warehouse.create_table(fresh("t"), "i INT"), warehouse.create_table(fresh("k"), "id INT, name STRING")
+    rows.insert([(1,), (2,), (None,)])
+    names.insert([(1, "one"), (7, "seven"), (7, "sept"), (None, "none")])
+    view = warehouse.create_view(
+        fresh(), f"SELECT i, (SELECT name FROM {names.name} WHERE id = i) AS name FROM {rows.name}", strict=True
+    )
+    before = {(1, "one"), (2, None), (None, None)}
+    assert {tuple(r) for r in view.result().collect()} == before
+    rows.insert([(7,)])
+    with pytest.raises(sw.SlackwaterError, match="more than one row"):
+        view.refresh()
+    assert {tuple(r) for r in view.result().collect()} == before
+    names.delete([(7, "sept")])
+    view.refresh()
+    assert {tuple(r) for r in view.result().collect()} == before | {(7, "seven")}
     assert view.verify()
 
 

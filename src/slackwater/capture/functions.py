@@ -23,7 +23,8 @@ PLAIN = {
     "CovPopulation": "covar_pop", "CovSample": "covar_samp", "RegrSlope": "regr_slope",
     "RegrIntercept": "regr_intercept", "RegrR2": "regr_r2", "RegrSXY": "regr_sxy",
     "BitmapConstructAgg": "bitmap_construct_agg", "BitmapOrAgg": "bitmap_or_agg", "BitmapAndAgg": "bitmap_and_agg",
-    "CountMinSketchAgg": "count_min_sketch",
+    "CountMinSketchAgg": "count_min_sketch", "VectorSum": "vector_sum", "VectorAvg": "vector_avg",
+    "SchemaOfVariantAgg": "schema_of_variant_agg",
 }  # fmt: skip
 """Functions that are spelled as their name and their arguments."""
 

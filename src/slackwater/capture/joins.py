@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from slackwater.algebra import nodes as n
-from slackwater.algebra.expressions import Expr, call, lit
+from slackwater.algebra.aggregates import AggCall
+from slackwater.algebra.expressions import Expr, call, col, conjunction, lit
 from slackwater.algebra.generate import Generate, Values
 from slackwater.algebra.joins import ANTI, EXISTS, FULL, LEFT, RIGHT, SEMI, MatchJoin, OuterJoin
 from slackwater.capture.expressions import ExpressionReader, NameBook, Unsupported
+from slackwater.capture.scalars import TOO_MANY_ROWS
 from slackwater.capture.trees import Tree, attribute_id, parse, type_name
 
 if TYPE_CHECKING:
@@ -38,6 +40,8 @@ class JoinReader:
     def join(self, tree: Tree) -> tuple[n.Rel, list[int]]:
         """Any join; NOT IN comes as an anti join with a condition that is true for what is unknown."""
         kind = _kind(tree)
+        if kind == "LeftSingle":
+            return self._single(tree)
         if kind not in ("Inner", "Cross", "ExistenceJoin", *_OUTER, *_MATCH):
             raise Unsupported("OPERATOR_UNSUPPORTED", f"Join {kind}", "this kind of join is not incremental yet")
         left, left_ids = self._plan.read(tree.children[0])
@@ -45,18 +49,64 @@ class JoinReader:
         trees = [tree.nested("condition")] if tree.props.get("condition") else []
         if kind in ("Inner", "Cross"):
             return self._inner(left, right, trees), left_ids + right_ids
-        condition = self._exprs.read(trees[0]) if trees else None
-        if condition is None:
-            condition = lit(True, dtype="boolean")
+        beside = self._plan.with_scalars(left, trees)
+        condition = self._exprs.read(trees[0]) if trees else lit(True, dtype="boolean")
+        ids = left_ids
         if kind in _OUTER:
-            return OuterJoin(left, right, condition, _OUTER[kind]), left_ids + right_ids
-        if kind in _MATCH:
-            return MatchJoin(left, right, condition, _MATCH[kind]), left_ids
-        flag = parse(tree.props["joinType"]["exists"])
-        ident = attribute_id(flag.props)
-        self._names.types[ident] = "boolean"
-        name = self._names.name(ident, flag.props["name"])
-        return MatchJoin(left, right, condition, EXISTS, name), [*left_ids, ident]
+            rel: n.Rel = OuterJoin(beside, right, condition, _OUTER[kind])
+            shown, ids = left.schema + right.schema, left_ids + right_ids
+        elif kind in _MATCH:
+            rel, shown = MatchJoin(beside, right, condition, _MATCH[kind]), left.schema
+        else:
+            flag = parse(tree.props["joinType"]["exists"])
+            ident = attribute_id(flag.props)
+            self._names.types[ident] = "boolean"
+            name = self._names.name(ident, flag.props["name"])
+            rel = MatchJoin(beside, right, condition, EXISTS, name)
+            shown, ids = (*left.schema, n.Field(name, "boolean")), [*left_ids, ident]
+        return (rel if beside is left else n.Project(rel, n.pass_through(shown))), ids
+
+    def _single(self, tree: Tree) -> tuple[n.Rel, list[int]]:
+        """A scalar subquery that is correlated by equalities and finds at most one row, or fails.
+
+        before:  L ⟕₁[l = r] R
+        after:   π[…, IF(n > 1, error, v)](L ⟕[l = r] γ[r; count(*) AS n, min(v) AS v](R))
+        """
+        left, left_ids = self._plan.read(tree.children[0])
+        right, right_ids = self._apart(left, *self._plan.read(tree.children[1]))
+        (right,) = self._plan.typed([right])
+        condition = self._exprs.read(tree.nested("condition")) if tree.props.get("condition") else lit(True)
+        ours, theirs = set(left.names), set(right.names)
+        pairs: list[tuple[str, Expr, Expr]] = []
+        only: list[Expr] = []
+        for term in condition.conjuncts():
+            sides = term.args if term.op in ("=", "<=>") else ()
+            if sides and sides[0].inputs <= ours and sides[1].inputs and sides[1].inputs <= theirs:
+                pairs.append((term.op, sides[0], sides[1]))
+            elif sides and sides[1].inputs <= ours and sides[0].inputs and sides[0].inputs <= theirs:
+                pairs.append((term.op, sides[1], sides[0]))
+            elif term.inputs <= theirs:
+                only.append(term)
+            else:
+                raise Unsupported("OPERATOR_UNSUPPORTED", "Join LeftSingle", f"correlated by {term.text}")
+        found = n.Filter(right, conjunction(tuple(only))) if only else right
+        keys = tuple(n.Item(self._names.fresh("key"), expr) for _, _, expr in pairs)
+        many = AggCall(self._names.fresh("count"), "count", (), "bigint")
+        values = tuple(
+            AggCall(self._names.fresh(f.name), "min", (col(f.name, f.dtype),), f.dtype) for f in right.schema
+        )
+        matched = conjunction(
+            tuple(call(op, mine, col(key.name, key.expr.dtype), dtype="boolean")
+                  for (op, mine, _), key in zip(pairs, keys, strict=True))
+        )  # fmt: skip
+        joined = OuterJoin(left, n.Aggregate(found, keys, (many, *values)), matched, LEFT)
+        several = call(">", col(many.name, "bigint"), lit(1), dtype="boolean")
+        error = call("raise_error", lit(TOO_MANY_ROWS))
+        items = [
+            n.Item(f.name, Expr("if", (several, error, made), call("if", several, error, made).text, f.dtype))
+            for f, made in zip(right.schema, (col(v.name, v.dtype) for v in values), strict=True)
+        ]
+        return n.Project(joined, (*n.pass_through(left.schema), *items)), left_ids + right_ids
 
     def _inner(self, left: n.Rel, right: n.Rel, trees: list[Tree]) -> n.Rel:
         """An inner or cross join; its condition may read scalar subqueries."""

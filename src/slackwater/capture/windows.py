@@ -27,6 +27,7 @@ _FUNCTIONS = {
     "CumeDist": "cume_dist", "NTile": "ntile", "Lag": "lag", "Lead": "lead", "NthValue": "nth_value",
     "First": "first_value", "Last": "last_value",
 }  # fmt: skip
+_DAY = 86_400 * 10**6
 _BOUNDS = {
     "UnboundedPreceding$": UNBOUNDED_PRECEDING,
     "CurrentRow$": CURRENT_ROW,
@@ -119,6 +120,8 @@ def _amount(amount: str, dtype: str) -> str:
     """How far a bound is away. Spark counts intervals in months or in microseconds."""
     if dtype == "int":
         return amount
+    if dtype == "interval day":  # a frame over dates takes no other kind, which a longer form would be
+        return f"INTERVAL '{int(amount) // _DAY}' DAY"
     if dtype.startswith("interval"):
         return interval_text("", amount, dtype)
     return f"CAST('{amount}' AS {dtype.upper()})"
