@@ -15,6 +15,7 @@ import sqlglot
 from sqlglot import exp
 
 from slackwater.algebra import nodes as n
+from slackwater.algebra.first_rows import REFILL, FirstRowsGone
 from slackwater.algebra.interpreter import Bag, Catalogue
 from slackwater.execution.render import render, table_view
 from tests.property.plans import TABLES
@@ -51,7 +52,10 @@ class DuckRefresher(Refresher):
             elif isinstance(leaf, n.Input):
                 columns = [(f.name, _type(f.dtype)) for f in leaf.fields]
                 _load(leaf.name, columns, cat.inputs[leaf.name], leaf.weighted)
-        rows = _database().execute(in_duckdb(render(node))).fetchall()
+        try:
+            rows = _database().execute(in_duckdb(render(node))).fetchall()
+        except duckdb.Error as error:
+            raise (FirstRowsGone if REFILL in str(error) else error) from error
         width = len(node.schema)
         return Bag((tuple(row[:width]), row[-1] if node.weighted else 1) for row in rows)
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from slackwater.algebra import nodes as n
 from slackwater.algebra.aggregates import AggCall
 from slackwater.algebra.expressions import Expr, call, col, lit
+from slackwater.algebra.first_rows import First
 from slackwater.algebra.generate import Generate, Values
 from slackwater.algebra.interpreter import Bag
 from slackwater.algebra.joins import MatchJoin, OuterJoin
@@ -223,5 +224,13 @@ def plans(draw: st.DrawFn, depth: int = 3, top: bool = True) -> n.Rel:
     rel = _build(draw, draw(st.integers(1, depth)), Names())
     if top and draw(st.integers(0, 5)) == 0:
         keys = (n.SortKey(_pick(draw, rel), draw(st.booleans()), draw(st.booleans())),)
-        rel = n.TopK(rel, keys, draw(st.integers(0, 3)), draw(st.integers(0, 1)))
+        rel = ordering(draw, rel, keys)
     return rel
+
+
+def ordering(draw: st.DrawFn, rel: n.Rel, keys: tuple[n.SortKey, ...]) -> n.Rel:
+    """ORDER BY … LIMIT … OFFSET, often over the first rows alone."""
+    limit, offset = draw(st.integers(0, 3)), draw(st.integers(0, 1))
+    if limit and rel.schema and draw(st.booleans()):
+        rel = First(rel, keys, limit + offset, limit + offset + draw(st.integers(0, 3)))
+    return n.TopK(rel, keys, limit, offset)

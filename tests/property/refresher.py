@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from slackwater.algebra import nodes as n
+from slackwater.algebra.first_rows import First, FirstRowsGone
 from slackwater.algebra.interpreter import Bag, Catalogue, evaluate
 from slackwater.algebra.lookups import Indexed, Waiting, unsettled
 from slackwater.algebra.partials import MergePartials, partial_schema
@@ -32,6 +35,8 @@ class Refresher:
         """What each index was made of; the rest of its state came since."""
         self.result = Bag()
         self.started = False
+        self.gone = 0
+        """How often too many of the first rows went."""
 
     def reference(self) -> Bag:
         """The query over the tables as they are."""
@@ -55,8 +60,14 @@ class Refresher:
         for t in TABLES:
             cat.tables[t, "old"], cat.tables[t, "new"] = self.tables[t], new[t]
             cat.tables[t, "delta"] = changes.get(t, Bag())
-        produced = self._run(program, cat)
-        out = self.evaluate(program.root, cat) if program.root is not None else Bag()
+        try:
+            produced = self._run(program, cat)
+            out = self.evaluate(program.root, cat) if program.root is not None else Bag()
+        except FirstRowsGone:
+            assert mode == INCREMENTAL
+            self.gone += 1
+            self.refresh(changes, wanted, dropped, recompute=True)
+            return
         self.result = out if mode == INITIAL else self.result + out
         self.tables, self.started = new, True
         kept = {} if mode == RECOMPUTE else self.states
@@ -112,6 +123,12 @@ class Refresher:
                 inside = [lookup.waiting for lookup, _ in node.path.lookups]
                 held = n.Input("held", node.schema, self.weighted[key])
                 assert evaluate(unsettled(node, held, node.path.scan, inside), now) == evaluate(node, now)
+            elif isinstance(node, First):
+                whole = evaluate(node.child, now)
+                assert sum(w for _, w in bag.items()) >= min(node.need, sum(w for _, w in whole.items()))
+                held = replace(node, most=max(node.need, sum(w for _, w in bag.items())))
+                held = held if sum(w for _, w in bag.items()) >= node.need else node
+                assert bag == evaluate(held, now), f"no prefix of\n{tree_text(node)}"
             elif not isinstance(node, n.Aggregate):
                 assert bag == evaluate(node, now), f"state of\n{tree_text(node)}"
 

@@ -10,7 +10,7 @@ from slackwater.algebra.expressions import Expr, call, col, lit
 from slackwater.algebra.ordering import completed
 from slackwater.algebra.scalars import ScalarFilter
 from slackwater.algebra.windows import POSITIONS, RANKS, VALUES, Frame, Window, WindowCall
-from tests.property.plans import Names, _aggregate, _build, _join, _pick, _predicate
+from tests.property.plans import Names, _aggregate, _build, _join, _pick, _predicate, ordering
 
 BOUNDS = ["UNBOUNDED PRECEDING", "1 PRECEDING", "CURRENT ROW", "1 FOLLOWING", "UNBOUNDED FOLLOWING"]
 FUNCTIONS = [*sorted(RANKS), *sorted(POSITIONS), *sorted(VALUES), "sum", "count", "min", "max"]
@@ -57,7 +57,7 @@ def window(draw: st.DrawFn, rel: n.Rel, names: Names) -> n.Rel:
 
 def _ordering(draw: st.DrawFn, rel: n.Rel) -> n.Rel:
     keys = (_key(draw, rel),) if draw(st.booleans()) else ()
-    return n.TopK(rel, keys, draw(st.integers(0, 3)), draw(st.integers(0, 1)))
+    return ordering(draw, rel, keys)
 
 
 def _scalar(draw: st.DrawFn, names: Names) -> n.Rel:

@@ -11,6 +11,7 @@ import pytest
 
 from slackwater.algebra.aggregates import AggCall
 from slackwater.algebra.expressions import call, col, lit
+from slackwater.algebra.first_rows import First
 from slackwater.algebra.nodes import (
     Aggregate,
     Field,
@@ -103,6 +104,7 @@ def codes(plan: Rel) -> list[str]:
          ["ORDER_REDONE", "PARTIALS_ADD", "BILINEAR", "LINEAR", "TABLE_CHANGES", "TABLE_CHANGES"]),
         # The rows of a join are kept where an ordering above reads them again.
         (top(JOIN), ["ORDER_REDONE", "BILINEAR", "LINEAR", "TABLE_CHANGES", "TABLE_CHANGES"]),
+        (top(First(SOME, (), 2, 4)), ["ORDER_REDONE", "FIRST_KEPT", "LINEAR", "TABLE_CHANGES"]),
         (Invented(SOME, ("t_a",)), ["KEYS_REDONE", "LINEAR", "TABLE_CHANGES"]),
         (Union((T, Constant()), T.schema), ["LINEAR", "TABLE_CHANGES", "CONSTANT"]),
         # A floating-point sum: its new row is compared with the last result, not with a sum added up again.

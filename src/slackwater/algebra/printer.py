@@ -6,6 +6,7 @@ import hashlib
 
 from slackwater.algebra import nodes as n
 from slackwater.algebra.expressions import quote
+from slackwater.algebra.first_rows import First
 from slackwater.algebra.generate import Generate, Values
 from slackwater.algebra.joins import MatchJoin, OuterJoin
 from slackwater.algebra.lookups import Indexed, Probe, Waiting
@@ -60,6 +61,9 @@ def _line(node: n.Rel) -> str:
         case n.TopK():
             keys = ", ".join(k.text for k in node.keys)
             return f"TopK by [{keys}] limit {node.limit} offset {node.offset}"
+        case First():
+            keys = ", ".join(k.text for k in node.keys)
+            return f"First {node.need} to {node.most} by [{keys}]"
         case ScalarFilter() | Flip():
             return f"{type(node).__name__} {node.predicate.text}"
         case Window():

@@ -8,6 +8,7 @@ from typing import Any
 from slackwater.algebra import nodes as n
 from slackwater.algebra.aggregates import AggCall
 from slackwater.algebra.expressions import Expr
+from slackwater.algebra.first_rows import First
 from slackwater.algebra.generate import Generate, Values
 from slackwater.algebra.joins import MatchJoin, OuterJoin
 from slackwater.algebra.lookups import KeyPair, LookupJoin
@@ -19,7 +20,7 @@ from slackwater.algebra.windows import Frame, Window, WindowCall
 _CLASSES: dict[str, type] = {
     c.__name__: c
     for c in (
-        n.Scan, n.Filter, n.Project, n.Union, n.Expand, n.Join, n.Aggregate, n.TopK, n.Opaque,
+        n.Scan, n.Filter, n.Project, n.Union, n.Expand, n.Join, n.Aggregate, n.TopK, First, n.Opaque,
         MatchJoin, OuterJoin, MultiJoin, LookupJoin, KeyPair, Generate, Values,
         n.Field, n.Item, n.SortKey, AggCall, Expr, Window, WindowCall, Frame, ScalarFilter,
     )

@@ -20,6 +20,7 @@ from slackwater.capture.distinct import split_distinct
 from slackwater.capture.equal_parts import with_equal_parts_once
 from slackwater.capture.expands import nested_plans, settle_expands
 from slackwater.capture.expressions import Unsupported
+from slackwater.capture.first_rows import keep_first_rows
 from slackwater.capture.hidden import add_generated, java_nodes, java_seq
 from slackwater.capture.lenient import note_lenient_aggregates
 from slackwater.capture.noise import quiet
@@ -290,6 +291,7 @@ def _read(optimized: list[dict[str, Any]], frame: DataFrame, spark: SparkSession
         rel = pruned
     check_collations(rel)
     rel = rel.transform_up(split_distinct).transform_up(settle_collations).transform_up(settle_ties)
+    rel = rel.transform_up(keep_first_rows)
     if isinstance(rel, n.TopK):
         order = rel.keys
     names = rel.names

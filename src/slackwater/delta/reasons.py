@@ -35,6 +35,9 @@ REASONS: Final[dict[str, Reason]] = {
     "RESULT_COMPARED": Reason(Way.DELTA, "the new output is put together from kept states and compared with the last"),
     "PARTIALS_ADD": Reason(Way.MERGE, "partial rows are kept, and inserts and deletes add to them"),
     "PARTIALS_MERGE": Reason(Way.MERGE, "partial rows are kept and inserts merge; a group that lost a row is redone"),
+    "FIRST_KEPT": Reason(
+        Way.MERGE, "the first rows and some more are kept: what comes is sorted in, what goes makes room"
+    ),
     "GROUPS_REDONE": Reason(
         Way.REDO_KEYS, "no partial row helps these functions: groups with a changed row are redone"
     ),

@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 from slackwater.algebra.aggregates import Combine
+from slackwater.algebra.first_rows import First
 from slackwater.algebra.joins import KeyedJoin, MatchJoin
 from slackwater.algebra.lookups import LookupJoin
 from slackwater.algebra.multi_join import MultiJoin
@@ -28,6 +29,7 @@ from slackwater.algebra.scalars import ScalarFilter
 from slackwater.algebra.windows import Window
 from slackwater.delta import aggregate as agg
 from slackwater.delta.environment import Asks, Environment, Purpose
+from slackwater.delta.first_rows import first_rows
 from slackwater.delta.indexed import build_index, keep_indexes, probed_full
 from slackwater.delta.join import join_delta
 from slackwater.delta.linear import linear_delta
@@ -293,6 +295,8 @@ def _from_state(node: Rel, key: str, env: Environment, at: str) -> Rel:
         if redo is not None:
             return Finish(agg.replaced_state(node, state, change, redo, small=_small(node, env)), node)
         return Finish(union(state, agg.plain_partials(node, change)), node)
+    if isinstance(node, First):
+        return first_rows(node, key, delta(node.child, env) if at == "new" else None, env, at)
     state = env.state(key, node.schema)
     arrived = delta(node, env) if at == "new" else None
     return state if arrived is None else union(state, arrived)
@@ -346,7 +350,7 @@ def build_missing(root: Rel, env: Environment) -> None:
     """Build the states that are wanted next and that nothing has asked for so far."""
     for node in root.walk():
         key = node_key(node)
-        if key in env.wanted and key not in env.states:
+        if key in env.wanted and (key not in env.states or isinstance(node, First)):
             full(node, env, "new")
     keep_beside(root, env)
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from slackwater.algebra.aggregates import Combine
+from slackwater.algebra.first_rows import First
 from slackwater.algebra.nodes import Linearity, Opaque, Rel, TopK
 from slackwater.algebra.printer import describe
 from slackwater.algebra.windows import Window
@@ -68,6 +69,8 @@ def _asked_for_delta(node: Rel) -> Operator:
         return _merged(node)
     if _is_constant(node):
         return _operator(node, "CONSTANT")
+    if isinstance(node, First):
+        return _operator(node, "FIRST_KEPT", *map(_asked_for_delta, node.children))
     if node.linearity in _WITHOUT_STATE:
         return _operator(node, _WITHOUT_STATE[node.linearity], *map(_asked_for_delta, node.children))
     if node.linearity is Linearity.MERGEABLE and _has_keys(node):

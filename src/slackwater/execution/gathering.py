@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from slackwater.algebra.first_rows import First, FirstChange
 from slackwater.algebra.gather import Gather
 from slackwater.algebra.joins import MatchJoin, OuterJoin
 from slackwater.algebra.nodes import Aggregate, Difference, Input, Join, Opaque, Rel, Scan, TopK
@@ -103,7 +104,7 @@ def _inside(rel: Rel, rows: InputRows) -> Rel:
 
 def _single(rel: Rel) -> bool:
     """Whether the rows are in one partition anyway; groupings shuffle into one."""
-    if isinstance(rel, (Gather, TopK, Difference, AggChange, *_GROUPING)):
+    if isinstance(rel, (Gather, TopK, First, FirstChange, Difference, AggChange, *_GROUPING)):
         return True
     if isinstance(rel, Input):
         return not rel.name.startswith("state_") and "@" not in rel.name

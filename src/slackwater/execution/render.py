@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 from slackwater.algebra import nodes as n
-from slackwater.algebra.aggregates import is_float
 from slackwater.algebra.expressions import Expr, quote
+from slackwater.algebra.first_rows import First, FirstChange
 from slackwater.algebra.gather import Gather
 from slackwater.algebra.generate import Generate, Values
 from slackwater.algebra.joins import MatchJoin, OuterJoin, Support
@@ -21,7 +21,8 @@ from slackwater.algebra.ordering import completed
 from slackwater.algebra.partials import AggChange, Finish, MergePartials, Partial
 from slackwater.algebra.scalars import Flip, ScalarFilter
 from slackwater.algebra.windows import Window
-from slackwater.execution import render_aggregates, render_joins, render_scalars
+from slackwater.execution import render_aggregates, render_first, render_joins, render_scalars
+from slackwater.execution.told_apart import told_apart
 
 WEIGHT = "_w"
 
@@ -83,6 +84,10 @@ def render(node: n.Rel) -> str:
             return render_aggregates.aggregate(node, _sub(node.child))
         case n.TopK():
             return _top_k(node)
+        case First():
+            return render_first.first(node, _sub(node.child))
+        case FirstChange():
+            return render_first.change(node, _sub(node.old), _sub(node.change))
         case ScalarFilter():
             return render_scalars.scalar_filter(node.child, node.predicate, _sub(node.child), _sub(node.scalar))
         case Flip():
@@ -214,20 +219,9 @@ def _agg_change(node: AggChange) -> str:
 def consolidated(sql: str, fields: n.Schema, *, plain: bool, loose: bool = False) -> str:
     """Let deletes meet inserts: each row as often as its net weight says, as +1 rows or, if not `plain`, ±1 rows.
 
-    Floating-point columns are grouped by their text as well, because GROUP BY alone would turn -0.0 into 0.0. So are
-    strings with a collation, unless rows are to be `loose`: "Ann" and "ann" may be equal, but an update is an update.
+    Rows are told apart as `told_apart` says.
     """
-    columns, keys = [], []
-    for f in fields:
-        if is_float(f.dtype):
-            columns.append(f"ANY_VALUE({quote(f.name)}) AS {quote(f.name)}")
-            keys.append(f"CAST({quote(f.name)} AS STRING)")
-        elif f.dtype.startswith("string collate ") and not loose:
-            columns.append(f"ANY_VALUE({quote(f.name)}) AS {quote(f.name)}")
-            keys.append(f"({quote(f.name)} COLLATE UTF8_BINARY)")
-        else:
-            columns.append(quote(f.name))
-            keys.append(quote(f.name))
+    columns, keys = told_apart(fields, loose=loose)
     names = ", ".join(quote(f.name) for f in fields) or "1 AS `_`"
     groups = f" GROUP BY {', '.join(keys)}" if keys else ""
     net = f"SELECT {', '.join([*columns, f'SUM({WEIGHT}) AS _s'])} FROM ({indent(sql)}){groups}"

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from slackwater.algebra.expressions import Expr
+from slackwater.algebra.first_rows import First
 from slackwater.algebra.joins import SEMI, MatchJoin
 from slackwater.algebra.multi_join import MultiJoin
 from slackwater.algebra.nodes import Aggregate, Expand, Filter, Join, Linearity, Opaque, Project, Rel, Scan, TopK, Union
@@ -171,8 +172,8 @@ class Cardinalities:
         if isinstance(node, Aggregate):
             groups = max(rows.full, 1.0) ** 0.75 if node.groups else 1.0
             return self._leaf(node, Rows(groups, 2 * touched_groups(groups, rows.delta), 0.5 if rows.delta else 0.0))
-        if isinstance(node, TopK):
-            full = min(float(node.limit), rows.full)
+        if isinstance(node, TopK | First):
+            full = min(float(node.limit if isinstance(node, TopK) else node.most), rows.full)
             return self._leaf(node, Rows(full, min(2 * full, rows.delta), 0.5 if rows.delta else 0.0))
         largest = max(inputs, key=lambda r: r.full)
         share = sum(r.delta / max(r.full, 1.0) for r in inputs)

@@ -23,6 +23,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from slackwater.algebra.aggregates import Combine
+from slackwater.algebra.first_rows import First
 from slackwater.algebra.joins import KeyedJoin, MatchJoin, OuterJoin
 from slackwater.algebra.lookups import LookupJoin
 from slackwater.algebra.multi_join import MultiJoin
@@ -102,6 +103,8 @@ class Pricing:
             return lookup_group(self, node, kept_by_parent=kept_by_parent)
         redoes = isinstance(node, Aggregate) and node.combine >= Combine.KEPT
         keeps_inputs = redoes or node.linearity in (Linearity.BILINEAR, Linearity.KEYED)
+        if isinstance(node, First):
+            keeps_inputs = False  # with its own rows at hand, it asks for what changed
         orders = isinstance(node, TopK)
         inputs = tuple(self.group(child, kept_by_parent=keeps_inputs, in_order=orders) for child in node.children)
         ways = _WAYS.get(type(node), _by_algebra)(self, node)
@@ -125,6 +128,8 @@ class Pricing:
             if not keeps_partials(node):
                 return None
             ways = _kept_aggregate(self, node)
+        elif isinstance(node, First):
+            ways = _kept_first(self, node)
         elif redone or (kept_by_parent and worth_a_state(node)):
             ways = kept_rows(self, node, plain, inputs, in_order=in_order)
         else:
@@ -352,6 +357,7 @@ _WAYS: dict[type[Rel], Callable[[Pricing, Rel], Ways]] = {
     OuterJoin: join_ways,
     Aggregate: _aggregate,
     TopK: _top,
+    First: _top,
 }
 
 
@@ -374,6 +380,18 @@ def kept_rows(pricing: Pricing, node: Rel, plain: Group, inputs: int | None = No
             return (Way(scans, nothing),)
         append = r.append + r.write * rows.delta
         return tuple(Way(w.seconds + append + scans, w.demands) for w in plain.ways(DELTA))
+
+    return ways
+
+
+def _kept_first(pricing: Pricing, node: First) -> Ways:
+    below, r = pricing.cards.of(node.child), pricing.rates
+
+    def ways(demand: Demand) -> tuple[Way, ...]:
+        seconds = r.state_row * node.most * (bool(demand & OLD) + bool(demand & NEW))
+        if not below.touched or not demand & (DELTA | NEW):
+            return (Way(seconds, (Demand.NOTHING,)),)
+        return (Way(seconds + 2 * r.step + r.sort * (below.delta + node.most), (DELTA,)),)
 
     return ways
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 
 from slackwater.algebra.aggregates import Combine
+from slackwater.algebra.first_rows import First
 from slackwater.algebra.lookups import LookupJoin
 from slackwater.algebra.nodes import Aggregate, Filter, Linearity, Project, Rel, Scan, TopK
 from slackwater.algebra.printer import node_key
@@ -55,7 +56,7 @@ def _redoes(node: Rel) -> bool:
     """Whether keys that a change touches are computed again from the input, whatever the change is."""
     if isinstance(node, Aggregate):
         return node.combine >= Combine.KEPT
-    return node.linearity is Linearity.KEYED
+    return node.linearity is Linearity.KEYED and not isinstance(node, First)
 
 
 def _unrepeatable(node: Rel) -> bool:

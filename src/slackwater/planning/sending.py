@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 
+from slackwater.algebra.first_rows import First
 from slackwater.algebra.joins import MatchJoin
 from slackwater.algebra.lookups import LookupJoin
 from slackwater.algebra.nodes import Aggregate, Filter, Join, Project, Rel, Scan, TopK, Union
@@ -42,8 +43,8 @@ def _at_most(cards: Cardinalities, node: Rel) -> float:
         return float(counted)
     if isinstance(node, Scan):
         return float(cards.table_rows.get(node.table, math.inf))
-    if isinstance(node, TopK):
-        return float(node.limit)
+    if isinstance(node, TopK | First):
+        return float(node.limit if isinstance(node, TopK) else node.most)
     if isinstance(node, LookupJoin):
         return _at_most(cards, node.rows)
     if isinstance(node, MatchJoin):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from slackwater.algebra import nodes as n
 from slackwater.algebra.aggregates import AggCall, Combine, is_variance
 from slackwater.algebra.expressions import Expr
+from slackwater.algebra.first_rows import First, FirstChange, FirstRowsGone
 from slackwater.algebra.gather import Gather
 from slackwater.algebra.generate import Generate, Values
 from slackwater.algebra.interpreter import functions, joins
@@ -140,6 +141,10 @@ def evaluate(node: n.Rel, cat: Catalogue) -> Bag:
             return _aggregate(node, evaluate(node.child, cat))
         case n.TopK():
             return _top_k(node, evaluate(node.child, cat))
+        case First():
+            return _top_k(n.TopK(node.child, node.keys, node.most), evaluate(node.child, cat))
+        case FirstChange():
+            return _first_change(node, evaluate(node.old, cat), evaluate(node.change, cat))
         case ScalarFilter():
             return _scalar_filter(node.child, node.scalar, node.predicate, cat)
         case Flip():
@@ -226,13 +231,25 @@ def _aggregate(agg: n.Aggregate, bag: Bag) -> Bag:
     return Bag.of(out)
 
 
-def _top_k(node: n.TopK, bag: Bag) -> Bag:
+def _place(node: n.TopK | First) -> Callable[[Row], tuple[Any, ...]]:
+    """Where a row stands in the completed order."""
     names, keys = node.names, completed(node.keys, node.schema)
+    return lambda row: tuple(sort_cell(_eval(k.expr, names, row), k) for k in keys)
 
-    def key(row: Row) -> tuple[Any, ...]:
-        return tuple(sort_cell(_eval(k.expr, names, row), k) for k in keys)
 
-    return Bag.of(sorted(bag.rows(), key=key)[node.offset : node.offset + node.limit])
+def _top_k(node: n.TopK, bag: Bag) -> Bag:
+    return Bag.of(sorted(bag.rows(), key=_place(node))[node.offset : node.offset + node.limit])
+
+
+def _first_change(node: FirstChange, old: Bag, change: Bag) -> Bag:
+    place, first = _place(node.first), node.first
+    kept = sorted(old.rows(), key=place)
+    cut = len(kept) >= first.need
+    both = (old + change).items()
+    rows = [row for row, w in both for _ in range(max(w, 0)) if not (cut and place(kept[-1]) < place(row))]
+    if cut and len(rows) < first.need:
+        raise FirstRowsGone
+    return Bag.of(sorted(rows, key=place)[: first.most])
 
 
 def _partial(node: Partial, bag: Bag) -> Bag:
