@@ -224,7 +224,7 @@ def test_explain_before_creation(shop: sw.Engine) -> None:
     assert found.eligibility == shop.check(TOTALS)
     strict = shop.sql(
         "EXPLAIN CREATE MATERIALIZED VIEW v REFRESH POLICY INCREMENTAL STRICT"
-        " AS SELECT o_id FROM orders ORDER BY 1 LIMIT 2"
+        " AS SELECT o_id FROM orders ORDER BY 1 LIMIT 20000"
     )
     assert isinstance(strict, Explained)
     assert strict.obstacle is not None

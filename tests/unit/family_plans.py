@@ -5,6 +5,7 @@ from __future__ import annotations
 from slackwater.algebra import nodes as n
 from slackwater.algebra.aggregates import AggCall
 from slackwater.algebra.expressions import Expr, call, col, lit
+from slackwater.algebra.first_rows import First
 from slackwater.algebra.generate import Generate, Values
 from slackwater.algebra.joins import MatchJoin, OuterJoin
 from slackwater.algebra.ordering import completed
@@ -99,7 +100,9 @@ FAMILIES: dict[str, dict[str, n.Rel]] = {
         "below a join": n.Join(Window(R, (), (NUMBER,)), S, EQUAL),
     },
     "orderings": {
-        "top of a table": n.TopK(R, ORDER, 3),
+        "top of a table": n.TopK(First(R, ORDER, 3, 106), ORDER, 3),
+        "top of a table, too many to keep": n.TopK(R, ORDER, 20_000),
+        "top of a join": n.TopK(First(n.Join(R, S, EQUAL), ORDER, 4, 108), ORDER, 3, 1),
         "top of an aggregate": n.TopK(TOTAL, (n.SortKey(col("total", "bigint"), True, False),), 3, 1),
         "top below a join": n.Join(n.TopK(R, ORDER, 3), S, EQUAL),
     },

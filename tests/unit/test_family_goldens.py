@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from slackwater.algebra import nodes as n
+from slackwater.algebra.first_rows import First
 from slackwater.algebra.printer import node_key, tree_text
 from slackwater.delta.aggregate import keeps_partials
 from slackwater.delta.environment import Change
@@ -39,7 +40,7 @@ def _ways(operator: Operator, depth: int = 0) -> str:
 
 
 def _program(plan: n.Rel, states: frozenset[str]) -> str:
-    weighted = {node_key(x): not isinstance(x, n.Aggregate) for x in plan.walk() if node_key(x) in states}
+    weighted = {node_key(x): not isinstance(x, n.Aggregate | First) for x in plan.walk() if node_key(x) in states}
     return _named(plan, _text(compile_program(plan, INCREMENTAL, CHANGES, weighted, states, {})))
 
 

@@ -15,13 +15,13 @@ Counter-example to sorting in what comes behind b: of {1, 2, 3, 4, 5} the prefix
 from __future__ import annotations
 
 from slackwater.algebra.first_rows import First, FirstChange
-from slackwater.algebra.nodes import Rel
+from slackwater.algebra.nodes import Rel, plain_bag
 from slackwater.delta.environment import Environment, Purpose
 
 
 def first_rows(node: First, key: str, change: Rel | None, env: Environment, at: str) -> Rel:
     """The kept rows, at the new version with what came sorted in."""
-    state = env.state(key, node.schema)
+    state = plain_bag(env.state(key, node.schema))
     if at == "old" or change is None:
         return state
     made = FirstChange(state, change, node)
