@@ -161,6 +161,19 @@ def test_limits_of_limits(warehouse: sw.Engine) -> None:
     for query, expected in NESTED.items():
         views[query].refresh()
         assert sorted(row.i for row in views[query].result().collect()) == list(expected), query
+        assert views[query].verify()
+
+
+def test_a_limit_that_was_misread_does_not_pass_for_right(warehouse: sw.Engine) -> None:
+    """Ties are broken by the plan, but what ties leave alone is compared with the text."""
+    table = warehouse.create_table(fresh("t"), "k INT, v INT")
+    table.insert([(k, k // 2) for k in range(20)])
+    view = warehouse.create_view(fresh(), f"SELECT k, v FROM {table.name} ORDER BY v LIMIT 5")
+    assert view.verify()
+    view.sql = f"SELECT k, v FROM {table.name} ORDER BY v LIMIT 6"
+    assert view.verify().missing == ((2,),)
+    view.sql = f"SELECT k, v FROM {table.name} ORDER BY v LIMIT 5 OFFSET 1"
+    assert (view.verify().missing, view.verify().unexpected) == (((2,),), ((0,),))
 
 
 def test_what_only_says_where_rows_go_is_passed_over(warehouse: sw.Engine) -> None:
