@@ -40,7 +40,9 @@ def test_only_the_first_rows_are_kept_and_a_row_that_goes_is_made_up_for(warehou
         table.delete(gone)
         table.insert(came)
         rows += came
-        modes.append(view.refresh().mode)
+        report = view.refresh()
+        modes.append(report.mode)
+        assert ("first rows" in report.reason) is (turn == 3), report.reason
         expected = sorted(rows, key=lambda row: (row[1], row[0]))[2:7]
         assert sorted(map(tuple, view.result().collect())) == sorted(expected), f"round {turn}"
         assert view.verify()

@@ -13,6 +13,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from slackwater.algebra.first_rows import REFILL
 from slackwater.algebra.lookups import Indexed, Waiting
 from slackwater.algebra.nodes import Aggregate, Opaque, Project, Rel, Scan
 from slackwater.algebra.printer import describe, node_key
@@ -148,7 +149,7 @@ class Refresher:
         for attempt, with_states, why in attempts:
             try:
                 with quiet():
-                    return self._attempt(attempt, with_states, why if error is None else f"{why}: {first_line(error)}")
+                    return self._attempt(attempt, with_states, why if error is None else _told(why, error))
             except (PySparkException, Py4JJavaError) as failure:
                 if is_disk_full(failure):
                     raise SlackwaterError(
@@ -471,3 +472,10 @@ def _few_rows(rows: pa.Table | None) -> bool:
 def _with_seconds(report: Refresh, seconds: Mapping[str, float]) -> Refresh:
     values = report.to_dict() | {"seconds": seconds}
     return Refresh(**values)
+
+
+def _told(why: str, error: Exception) -> str:
+    """Why a refresh is tried another way."""
+    if REFILL in str(error):
+        return "too many of the first rows went, and those that follow them were not kept"
+    return f"{why}: {first_line(error)}"
