@@ -288,6 +288,9 @@ def test_temporary_views_of_the_user_are_out_of_sight(tables: sw.Engine, spark: 
         ("SELECT a, median(m) OVER (PARTITION BY b) AS r FROM t -- the end", "EXPRESSION_UNSUPPORTED", "Percentile"),
         ("SELECT a, array(TIMESTAMP '2024-02-29 12:00') AS x FROM t ORDER BY a;", "EXPRESSION_UNSUPPORTED", "Literal"),
         ("SELECT a, arrays_zip(array(s)) AS n FROM t", "EXPRESSION_UNSUPPORTED", "ArraysZip"),
+        ("SELECT session_window.start AS x, count(*) AS n FROM t GROUP BY session_window(timestamp_seconds(a),"
+         " concat(a + 2, ' seconds'))",
+         "OPERATOR_UNSUPPORTED", "session_window"),
     ],
 )  # fmt: skip
 def test_recomputed_with_a_reason(tables: sw.Engine, sql: str, code: str, operator: str) -> None:

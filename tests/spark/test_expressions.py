@@ -242,6 +242,7 @@ ALONE = {
 would see to it that it is found out."""
 
 
+@pytest.mark.slow
 def test_what_json_does_not_say_is_found_out_for_each_query_alone(engine: sw.Engine) -> None:
     table = engine.create_table("typed", TYPED)
     table.insert(TYPED_ROWS[:5])

@@ -50,6 +50,7 @@ def test_more_groups_and_partitions_are_redone(warehouse: sw.Engine) -> None:
     check_rounds(warehouse, GROUPS | WINDOWS)
 
 
+@pytest.mark.slow
 def test_what_reads_them_is_computed_again_from_groups_that_are_kept(warehouse: sw.Engine) -> None:
     check_rounds(warehouse, ABOVE)
 

@@ -37,7 +37,7 @@ SCALARS = {
         AND l.n < t.v + (SELECT min(n) FROM {labels}))""",
     "floating": "SELECT id FROM {tides} WHERE d >= (SELECT avg(d) FROM {tides} WHERE p <> 'odd')",
 }  # fmt: skip
-QUICK = ("above the mean", "in the output", "one row or none", "looked up", "in an outer join", "in exists")
+QUICK = ("above the mean", "one row or none", "looked up", "in an outer join")
 ORDERED = {
     "joined": """SELECT t.id, x.n FROM {tides} t JOIN (SELECT k, n FROM {labels} ORDER BY n DESC LIMIT 2) x
         ON t.p = x.k""",

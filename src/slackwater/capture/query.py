@@ -81,6 +81,9 @@ _FOREIGN_CODE = {
 }
 
 
+_SESSIONS = "spark.sessionWindow"
+"""What Spark notes beside the column of a session: groups by it are not like other groups, and no plan shows why."""
+
 _LOGICAL = "org.apache.spark.sql.catalyst.plans.logical"
 _STATEMENTS = ("Command", "ParsedStatement", "ExecutableDuringAnalysis")
 # Anything but a query is refused before Spark sees it: Spark runs commands as soon as it analyzes them, and they may
@@ -126,11 +129,14 @@ def capture(
     sql = query if isinstance(query, str) else None
     frame = _analyzed(query, spark)
     execution = frame._jdf.queryExecution()
-    analyzed = json.loads(execution.analyzed().toJSON())
+    analyzed_text = str(execution.analyzed().toJSON())
+    analyzed = json.loads(analyzed_text)
     functions = functions_called(analyzed, execution.analyzed(), declared)
     _refuse_unstable(analyzed, execution)
     _refuse_duplicate_columns(frame)
     try:
+        if _SESSIONS in analyzed_text:
+            raise Unsupported("OPERATOR_UNSUPPORTED", "session_window", "a row may join two sessions")
         plan = execution.optimizedPlan()
         with _clocks_at_utc(spark):
             text = str(plan.toJSON())

@@ -39,7 +39,8 @@ def change(node: FirstChange, old: str, delta: str) -> str:
               f" AND UNBOUNDED FOLLOWING) > 0 AS _reach FROM ({grouped})")  # fmt: skip
     counted = (f"SELECT *, SUM(IF(_reach AND _n > 0, _n, 0L)) OVER () AS _left, _all >= {first.need} AS _cut"
                f" FROM ({placed})")  # fmt: skip
-    gone = f"IF(_cut AND _left < {first.need}, raise_error('{REFILL}'), TRUE)"
-    kept = f"SELECT {names}, _n FROM ({counted}) WHERE {gone} AND _n > 0 AND (_reach OR NOT _cut)"
+    # In one expression with the count: were it a condition of its own, rows that went could be sorted out before it.
+    count = f"IF(_cut AND _left < {first.need}, CAST(raise_error('{REFILL}') AS BIGINT), _n)"
+    kept = f"SELECT {names}, _n FROM ({counted}) WHERE {count} > 0 AND (_reach OR NOT _cut)"
     rows = f"SELECT {names} FROM ({kept}) LATERAL VIEW EXPLODE(SEQUENCE(1L, _n)) x AS _i"
     return f"SELECT * FROM ({rows}) ORDER BY {_order(first)} LIMIT {first.most}"
