@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.fault]
 QUERY = """SELECT s.name, c.city, sum(s.amount) AS total, max(s.amount) AS most
     FROM sales s JOIN cities c ON s.name = c.name GROUP BY s.name, c.city"""
 STEPS = ("inserted", "deleted", "refreshed", "polled", "refreshed again", "closed")
-FAST = ("segment.after_write:2", "commit.inside:3", "state.before_build")
+FAST = ("commit.inside:3", "state.before_build")
 ALL = tuple(f"{point}:{hit}" for point in CRASH_POINTS for hit in (1, 2, 3))
 
 

@@ -59,7 +59,9 @@ ROUNDS: list[Round] = [
     ("query", "kinds"),
     [
         ("SELECT a FROM r CROSS JOIN (SELECT b FROM s GROUP BY b HAVING count(*) = 1) x", 1),
-        ("SELECT a, (SELECT count(*) FROM (SELECT c FROM s LIMIT 2) x) AS n FROM r", 2),
+        pytest.param(
+            "SELECT a, (SELECT count(*) FROM (SELECT c FROM s LIMIT 2) x) AS n FROM r", 2, marks=pytest.mark.slow
+        ),
     ],
 )
 def test_an_input_of_which_no_column_is_read(engine: sw.Engine, query: str, kinds: int) -> None:

@@ -100,6 +100,7 @@ def test_rows_make_room_for_the_table(sales: sw.Engine) -> None:
         assert view.known_bytes()[key] >= segment.elsewhere > 0, "and its bytes count"
 
 
+@pytest.mark.slow
 def test_deletes_and_updates_of_what_is_looked_up(sales: sw.Engine) -> None:
     view = sales.create_view("totals", QUERY, strategy="auto")
     rng = random.Random(7)

@@ -15,7 +15,7 @@ from slackwater.bench.tpch_data import Slices, insert_slice, load
 
 pytestmark = pytest.mark.spark
 
-BY_DEFAULT = (10,)
+BY_DEFAULT: tuple[int, ...] = ()
 
 
 @pytest.fixture(scope="module")

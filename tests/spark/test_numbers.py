@@ -19,7 +19,7 @@ HUGE = Decimal("6" * 36 + ".66")
 """Fits decimal(38,2); twice as much does not."""
 
 
-@pytest.mark.parametrize("ansi", ["true", "false"])
+@pytest.mark.parametrize("ansi", [pytest.param("true", marks=pytest.mark.slow), "false"])
 def test_a_decimal_sum_that_overflows_and_comes_back(warehouse: sw.Engine, spark: SparkSession, ansi: str) -> None:
     with session_with(spark, ansi__enabled=ansi):
         table = warehouse.create_table(fresh("t"), "g INT, m DECIMAL(38,2)")

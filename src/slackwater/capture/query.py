@@ -81,8 +81,8 @@ _FOREIGN_CODE = {
 }
 
 
-_SESSIONS = "spark.sessionWindow"
-"""What Spark notes beside the column of a session: groups by it are not like other groups, and no plan shows why."""
+_SESSIONS = re.compile(r"\bsession_window\W*\(", re.IGNORECASE)
+"""Sessions are merged where they meet, so groups of them are not like other groups; no optimized plan shows that."""
 
 _LOGICAL = "org.apache.spark.sql.catalyst.plans.logical"
 _STATEMENTS = ("Command", "ParsedStatement", "ExecutableDuringAnalysis")
@@ -129,13 +129,12 @@ def capture(
     sql = query if isinstance(query, str) else None
     frame = _analyzed(query, spark)
     execution = frame._jdf.queryExecution()
-    analyzed_text = str(execution.analyzed().toJSON())
-    analyzed = json.loads(analyzed_text)
+    analyzed = json.loads(execution.analyzed().toJSON())
     functions = functions_called(analyzed, execution.analyzed(), declared)
     _refuse_unstable(analyzed, execution)
     _refuse_duplicate_columns(frame)
     try:
-        if _SESSIONS in analyzed_text:
+        if _SESSIONS.search(sql or str(execution.logical().toString())):
             raise Unsupported("OPERATOR_UNSUPPORTED", "session_window", "a row may join two sessions")
         plan = execution.optimizedPlan()
         with _clocks_at_utc(spark):
