@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 import slackwater as sw
 from slackwater.algebra.nodes import Opaque
 from tests.spark.settling import session_with
+from tests.spark.test_capture import GOLDEN_SPARK
 
 COLUMNS = """i INT, s STRING, good STRING, num STRING, hx STRING, js STRING, b BINARY, day DATE, at TIMESTAMP,
     ntz TIMESTAMP_NTZ, m DECIMAL(9,2), d DOUBLE, st STRUCT<x: INT, t: TIMESTAMP>, sts ARRAY<STRUCT<x: INT, `a b`: INT>>,
@@ -72,11 +73,14 @@ def _expressions() -> list[str]:
     return found
 
 
-def test_functions_mean_the_same_when_written_back(engine: sw.Engine) -> None:
+def test_functions_mean_the_same_when_written_back(engine: sw.Engine, spark: SparkSession) -> None:
     table = engine.create_table("t", COLUMNS)
     table.insert(ROWS)
-    exprs = _expressions()
-    alone = [e for e in exprs if not engine.check(f"SELECT {e} AS x FROM t")]
+    found = {e: engine.check(f"SELECT {e} AS x FROM t") for e in _expressions()}
+    exprs = [e for e, told in found.items() if "UNRESOLVED_ROUTINE" not in str(told.refusal)]
+    if spark.version.startswith(GOLDEN_SPARK):  # other versions of Spark may lack some functions
+        assert exprs == list(found)
+    alone = [e for e in exprs if not found[e]]
     assert alone == [], "not followed alone, where no other expression has it looked at more closely"
     chunks = [exprs[at : at + 30] for at in range(0, len(exprs), 30)]
     views = [
