@@ -152,10 +152,8 @@ class View:
     def refresh_alone(self, *, full: bool = False) -> Refresh:
         """Bring the result to the latest version; the views that it reads are there already."""
         self.load_states()
-        try:
+        with self.engine.java_names.let_go():
             return Refresher(self).refresh(full=full)
-        finally:
-            self.engine.java_names.let_go()
 
     def result(self, version: int | None = None) -> DataFrame:
         """The last committed result, in the order that the query asks for; or the one at an earlier version."""
@@ -199,7 +197,7 @@ class View:
         The views that the query reads are compared first, and the first one that differs is what is told.
         """
         self._check_alive()
-        with active_session_kept():
+        with self.engine.java_names.let_go(), active_session_kept():
             for below in views_read(self.engine, self.inputs):
                 found = verifying.verify(below, examples)
                 if not found:
