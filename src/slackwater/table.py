@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from slackwater import intake
-from slackwater.algebra.aggregates import is_collated, is_float
+from slackwater.algebra.aggregates import has_floats, is_collated
 from slackwater.algebra.expressions import quote
 from slackwater.arrivals.forecast import check_number
 from slackwater.errors import TableError
@@ -105,15 +105,11 @@ class Table:
             return self._commit(plus, minus, "apply")
 
     def _net(self, weighted: DataFrame) -> DataFrame:
-        """Each row once with its net weight.
-
-        Floats are grouped by their text, because GROUP BY makes 0.0 of -0.0, and strings by their bytes.
-        """
+        """Each row once with its net weight."""
         keys, shown = [], []
         for field in self.schema:
             column = F.col(quote(field.name))
-            floating = is_float(field.dataType.simpleString())
-            keys.append(column.cast("string") if floating else _by_bytes(column, field))
+            keys.append(_told_apart(column, field))
             shown.append(F.first(column).alias(field.name))
         names = [f"_k{i}" for i in range(len(keys))]
         grouped = weighted.select("*", *(k.alias(n) for k, n in zip(keys, names, strict=True))).groupBy(*names)
@@ -247,7 +243,7 @@ class Table:
         counted = self._exact(wanted).groupBy(*columns).agg(F.count(F.lit(1)).alias("_want"))
         live, keyed = self._live().alias("l"), counted.toDF(*(f"k{i}" for i in range(len(columns))), "_want")
         condition = [
-            _by_bytes(F.col(f"l.c{i}"), field).eqNullSafe(F.col(f"k{i}")) for i, field in enumerate(self.schema)
+            _told_apart(F.col(f"l.c{i}"), field).eqNullSafe(F.col(f"k{i}")) for i, field in enumerate(self.schema)
         ]
         order = Window.partitionBy(*(f"k{i}" for i in range(len(columns)))).orderBy(FILE, POSITION)
         found = live.join(F.broadcast(keyed), condition).withColumn("_nth", F.row_number().over(order))
@@ -275,12 +271,16 @@ class Table:
         )
         on = [F.col(c).eqNullSafe(F.col(f"h{c}")) for c in columns]
         short = counted.join(have, on, "left").where("coalesce(_have, 0) < _want").select(*columns).limit(1).collect()
-        return str(tuple(short[0])) if short else ""
+        if not short:
+            return ""
+        floats = [has_floats(field.dataType.simpleString()) for field in self.schema]
+        said = [str(v["text"]) if f else repr(v) for v, f in zip(short[0], floats, strict=True)]
+        return f"({', '.join(said)})"
 
     def _exact(self, rows: DataFrame) -> DataFrame:
         """Rows that are equal only where they are the same."""
         pairs = zip(self._physical(), self.schema, strict=True)
-        return rows.select(*(_by_bytes(F.col(name), field).alias(name) for name, field in pairs))
+        return rows.select(*(_told_apart(F.col(name), field).alias(name) for name, field in pairs))
 
     def _match_keys(self, keys: DataFrame, *, required: bool) -> str:
         columns = self._physical()
@@ -357,9 +357,16 @@ class Table:
         return version
 
 
-def _by_bytes(column: Column, field: StructField) -> Column:
-    """A string under a collation as the text that it is: "Ann" and "ann" are two rows."""
-    collated = isinstance(field.dataType, StringType) and is_collated(field.dataType.simpleString())
+def _told_apart(column: Column, field: StructField) -> Column:
+    """What is equal only where the values are the same.
+
+    A string under a collation as the text that it is: "Ann" and "ann" are two rows. Floating-point numbers, or values
+    with some inside, together with their text: to Spark -0.0 equals 0.0.
+    """
+    name = field.dataType.simpleString()
+    if has_floats(name):
+        return F.struct(column.alias("value"), column.cast("string").alias("text"))
+    collated = isinstance(field.dataType, StringType) and is_collated(name)
     return F.collate(column, "UTF8_BINARY") if collated else column
 
 

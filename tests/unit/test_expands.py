@@ -15,7 +15,7 @@ def attribute(name: str, ident: int) -> list[Json]:
 
 
 def literal(value: str | None) -> list[Json]:
-    return [{"class": "x.Literal", "num-children": 0, "value": value}]
+    return [{"class": "x.Literal", "num-children": 0, "value": value, "dataType": "integer"}]
 
 
 def plan(first: str, second: str) -> list[Json]:

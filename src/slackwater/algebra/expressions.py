@@ -98,6 +98,17 @@ def string_text(value: str) -> str:
     return "'" + "".join(escapes.get(c, c) for c in value) + "'"
 
 
+def field_text(struct: Expr, name: str) -> str:
+    """Spell a field of a struct, or of each struct in an array.
+
+    Not with a dot: where the column is called like a relation of the query, `` `r`.`k` `` is that relation's column.
+
+    >>> field_text(col("r"), "k")
+    "`r`['k']"
+    """
+    return f"{struct.text}[{string_text(name)}]"
+
+
 _INFIX = {
     "+": "+", "-": "-", "*": "*", "/": "/", "%": "%", "=": "=", "<=>": "<=>", "<": "<", "<=": "<=", ">": ">",
     ">=": ">=", "and": "AND", "or": "OR", "||": "||", "&": "&", "|": "|", "^": "^",

@@ -1,7 +1,8 @@
 """Orders that name one answer: an ORDER BY that leaves ties is completed by all the columns it can see.
 
 Two rows that are equal in every column are interchangeable, so the completed order gives one defined bag. Columns of
-floating-point numbers need their text as well: -0.0 and 0.0 compare as equal but are not the same value. So do strings
+floating-point numbers, or with some inside, need their text as well: -0.0 and 0.0 compare as equal but are not the same
+value. So do strings
 under a collation that takes different texts for equal.
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from slackwater.algebra.aggregates import is_collated, is_float
+from slackwater.algebra.aggregates import has_floats, is_collated
 from slackwater.algebra.expressions import Expr, col
 from slackwater.algebra.nodes import Rel, Schema, SortKey
 
@@ -29,7 +30,7 @@ def completed(keys: tuple[SortKey, ...], schema: Schema, same: tuple[Expr, ...] 
         column = col(f.name, f.dtype)
         if f.name not in used:
             ties.append(SortKey(column, False, True))
-        if is_float(f.dtype):
+        if has_floats(f.dtype) and orderable(f.dtype):
             ties.append(SortKey(Expr("cast", (column,), f"CAST({column.text} AS STRING)", "string"), False, True))
         elif is_collated(f.dtype):
             ties.append(SortKey(Expr("cast", (column,), f"CAST({column.text} AS BINARY)", "binary"), False, True))

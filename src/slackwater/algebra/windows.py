@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from slackwater.algebra.aggregates import AggCall, Combine, is_float
+from slackwater.algebra.aggregates import AggCall, Combine, has_floats
 from slackwater.algebra.expressions import Expr
 from slackwater.algebra.nodes import Field, Linearity, Rel, Schema, SortKey, require, require_known
 
@@ -86,7 +86,7 @@ class WindowCall:
     @property
     def repeatable(self) -> bool:
         """Whether the same rows give the same bits again; sums of floating-point numbers depend on their order."""
-        if not is_float(self.dtype) or self.func in RANKS | POSITIONS | VALUES:
+        if not has_floats(self.dtype) or self.func in RANKS | POSITIONS | VALUES:
             return True
         exact = AggCall(self.name, self.func, self.args, self.dtype).combine is Combine.ADDITIVE
         return exact and self.func in ("sum", "avg")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from slackwater.algebra import nodes as n
 from slackwater.algebra.aggregates import AggCall
-from slackwater.algebra.expressions import Expr, call, col, quote
+from slackwater.algebra.expressions import Expr, call, col, field_text
 from slackwater.capture.expressions import ExpressionReader, NameBook, Unsupported
 from slackwater.capture.functions import Function, read_function
 from slackwater.capture.pivots import pivoted
@@ -49,7 +49,7 @@ class AggregateReader:
             if part.name == "AggregateExpression":
                 found, field = self._call(part, single_rows)
                 column = col(found.name, found.dtype)
-                return Expr("GetStructField", (column,), f"{column.text}.{quote(field)}") if field else column
+                return Expr("GetStructField", (column,), field_text(column, field)) if field else column
             if part.name in ("Literal", "Alias"):
                 return None
             try:

@@ -18,7 +18,7 @@ from dataclasses import replace
 
 from slackwater.algebra import nodes as n
 from slackwater.algebra.aggregates import AggCall, is_collated
-from slackwater.algebra.expressions import Expr, call, col, lit, quote
+from slackwater.algebra.expressions import Expr, call, col, field_text, lit
 from slackwater.capture.distinct import free_name
 from slackwater.capture.trees import Unsupported
 
@@ -68,7 +68,7 @@ def settle_collations(node: n.Rel) -> n.Rel | None:
         both = _with_bytes(made.args[0])
         aggs[made.name] = replace(made, args=(both,), dtype=both.dtype, completed=True)
         column = col(made.name, both.dtype)
-        items[made.name] = Expr("GetStructField", (column,), f"{column.text}.{quote(_ORDER)}", made.dtype)
+        items[made.name] = Expr("GetStructField", (column,), field_text(column, _ORDER), made.dtype)
     for group in open_groups:
         collation_of(group.expr.dtype)
         name = free_name(f"{group.name}_text", taken)

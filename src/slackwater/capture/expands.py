@@ -46,10 +46,12 @@ def _class(node: dict[str, Any]) -> str:
 
 
 def _number_column(expand: dict[str, Any]) -> int | None:
-    """Where each row has a number of its own; None in an Expand of another origin."""
+    """Where each row has a number of its own; None in an Expand of another origin, such as UNPIVOT … FOR gid."""
     for at, (attribute,) in enumerate(expand["output"]):
         cells = [row[at] for row in expand["projections"]]
         if attribute["name"] != "gid" or any(len(c) != 1 or _class(c[0]) != "Literal" for c in cells):
+            continue
+        if any(c[0]["dataType"] != "integer" for c in cells):
             continue
         if len({c[0]["value"] for c in cells}) == len(cells):
             return at
@@ -62,7 +64,7 @@ def _settle(plan: list[dict[str, Any]], expand: dict[str, Any], number: int) -> 
     aggregates = [x for x in plan if _class(x) == "Aggregate" and _bare(x["groupingExpressions"], ident)]
     listed = sum(_bare(x[p], ident) for x in aggregates for p in ("groupingExpressions", "aggregateExpressions"))
     projected = sum(_bare(x["projectList"], ident) for x in plan if _class(x) == "Project")
-    if _uses(plan, ident) != len(compared) + listed + projected + 1:
+    if not aggregates or _uses(plan, ident) != len(compared) + listed + projected + 1:
         return
     columns = sorted(range(len(expand["output"])), key=lambda i: (i == number, _column_key(expand, i)))
     rows = sorted(expand["projections"], key=lambda row: _row_key(row, columns, number))

@@ -10,7 +10,7 @@ from decimal import Decimal
 from pyspark.errors import PySparkException
 
 from slackwater.algebra.aggregates import is_collated
-from slackwater.algebra.expressions import Expr, call, col, lit, quote, string_text
+from slackwater.algebra.expressions import Expr, call, col, field_text, lit, quote, string_text
 from slackwater.capture.collations import by_bytes, with_collation
 from slackwater.capture.literals import TIME_ARITHMETIC, special_literal, time_arithmetic
 from slackwater.capture.spellings import OBJECT, spelled
@@ -184,7 +184,7 @@ class ExpressionReader:
         if name in ("Like", "RLike"):
             return _like(tree, args)
         if name == "GetStructField":
-            return Expr(name, args, f"{args[0].text}.{quote(_struct_field(tree, args[0]))}")
+            return Expr(name, args, field_text(args[0], _struct_field(tree, args[0])))
         if name == "GetArrayItem" and not tree.props.get("failOnError", True):
             return call("get", *args)
         if name in ("GetArrayItem", "GetMapValue"):

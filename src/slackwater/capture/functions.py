@@ -68,7 +68,7 @@ def read_function(tree: Tree, exprs: ExpressionReader, *, distinct: bool = False
     func = str(tree.props.get("prettyName", func)) if str(tree.props.get("prettyName", "")).startswith("try_") else func
     if is_variance(func):
         return Function(func, tuple(_uncast(a) for a in args))
-    return Function(func, _counted(args) if func == "count" else args)
+    return Function(func, _counted(args, distinct) if func == "count" else args)
 
 
 def _read_all(tree: Tree, exprs: ExpressionReader) -> tuple[Expr, ...]:
@@ -87,9 +87,14 @@ def _is_index(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _counted(args: tuple[Expr, ...]) -> tuple[Expr, ...]:
-    """What `count` counts: constants that are not NULL count rows; several columns count where none is NULL."""
+def _counted(args: tuple[Expr, ...], distinct: bool) -> tuple[Expr, ...]:
+    """What `count` counts: constants that are not NULL count rows; several columns count where none is NULL.
+
+    Counter-example to leaving out all constants: `count(DISTINCT 1)` is 1, however many different rows there are.
+    """
     columns = tuple(a for a in args if a.op != "lit" or a.text.startswith("CAST(NULL"))
+    if distinct and not columns:
+        raise Unsupported("EXPRESSION_UNSUPPORTED", "Count", "different values of a constant are not counted yet")
     if len(columns) <= 1:
         return columns
     present = conjunction(tuple(call("is_not_null", c, dtype="boolean") for c in columns))
@@ -194,6 +199,8 @@ def _count_distinct_roughly(tree: Tree, exprs: ExpressionReader, distinct: bool)
 
 def _regr_square(tree: Tree, exprs: ExpressionReader, distinct: bool) -> Function:
     """`regr_sxx` and `regr_syy` have become the second moment of one of their arguments where neither is NULL."""
+    if distinct:
+        raise Unsupported("EXPRESSION_UNSUPPORTED", tree.name, "this form of the function is not incremental")
     return Function("regr_syy", _read_all(tree, exprs), "regr_syy({0}, {0})")
 
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from py4j.java_gateway import is_instance_of
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import TokenError
 
 from slackwater.algebra import nodes as n
 from slackwater.algebra.aggregates import is_collated
@@ -89,7 +91,10 @@ _STATEMENTS = ("Command", "ParsedStatement", "ExecutableDuringAnalysis")
 # Anything but a query is refused before Spark sees it: Spark runs commands as soon as it analyzes them, and they may
 # hide below other operators, as in WITH … INSERT.
 
-_MOVING = re.compile(r"\b(?:date|timestamp\w*)\s*(['\"])\s*(?:now|today|tomorrow|yesterday)\b[^'\"]*\1", re.IGNORECASE)
+_MOVING = re.compile(
+    r"\b(?:date|timestamp\w*)(?:\s|/\*.*?\*/|--[^\n]*\n)*r?(['\"])\s*(?:now|today|tomorrow|yesterday)\b[^'\"]*\1",
+    re.IGNORECASE | re.DOTALL,
+)
 """Literals that Spark's parser turns into the present time, so that no plan shows what they were."""
 
 _COLLATED = re.compile(r"\bcollate[ (]", re.IGNORECASE)
@@ -395,8 +400,16 @@ def _opaque(sql: str | None, frame: DataFrame, analyzed: Any, tables: Mapping[in
         raise QueryRefused(why.code, f"{why.operator}: {why.reason}",
                            "give the query as SQL text: it can then be recomputed at each refresh")  # fmt: skip
     fields = tuple(n.Field(f"q{i}", type_text(f.dataType)) for i, f in enumerate(frame.schema))
-    sql = sql.rstrip("; \t\r\n")
-    return n.Opaque(sql, tuple(sorted(read)), fields, why.code, f"{why.operator}: {why.reason}")
+    return n.Opaque(_without_end(sql), tuple(sorted(read)), fields, why.code, f"{why.operator}: {why.reason}")
+
+
+def _without_end(sql: str) -> str:
+    """The text without the semicolons that end it, and without what is said after them; it will stand in brackets."""
+    try:
+        words = [token for token in Spark.Tokenizer().tokenize(sql) if token.token_type.name != "SEMICOLON"]
+    except TokenError:
+        return sql.rstrip("; \t\r\n")
+    return sql[: words[-1].end + 1]
 
 
 def _foreign(analyzed: Any) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from slackwater.algebra.expressions import Expr, call, lit, quote, string_text
+from slackwater.algebra.expressions import Expr, call, field_text, lit, string_text
 from slackwater.capture.trees import Tree, Unsupported, type_name
 
 OPTIONS, OBJECT = "sw options", "sw object"
@@ -138,7 +138,7 @@ def _seconds(tree: Tree, args: tuple[Expr, ...]) -> Expr:
 
 def _fields(tree: Tree, args: tuple[Expr, ...]) -> Expr:
     """One field of each struct in a list."""
-    return Expr(tree.name, args, f"{args[0].text}.{quote(str(tree.props['field']['name']))}")
+    return Expr(tree.name, args, field_text(args[0], str(tree.props["field"]["name"])))
 
 
 def _tried(tree: Tree, args: tuple[Expr, ...]) -> Expr:
