@@ -9,6 +9,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StructType
 
+from slackwater.capture.type_names import twin_field
 from slackwater.errors import TableError
 
 RESERVED = ("_w", "_n", "_d", "_file", "_pos", "_born", "_change_type", "_version", "_weight")
@@ -66,6 +67,12 @@ def check_table(name: str, schema: StructType, key: Sequence[str]) -> None:
         if _has_void(field.dataType):
             raise TableError(
                 "TYPE_UNSUPPORTED", f"column {field.name!r} has no type", "give it one, for example STRING"
+            )
+        if twin := twin_field(field.dataType):
+            raise TableError(
+                "SCHEMA_INVALID",
+                f"a struct in column {field.name!r} has the field {twin!r} twice",
+                "give its fields names that differ in more than case",
             )
     unknown = [k for k in key if k not in names]
     if unknown or isinstance(key, str) or len(set(key)) != len(key):

@@ -83,6 +83,16 @@ def test_a_day_that_moves_is_refused_however_it_is_written(engine: sw.Engine, da
     assert caught.value.code == "QUERY_NONDETERMINISTIC"
 
 
+def test_a_struct_with_a_field_twice_is_refused(engine: sw.Engine) -> None:
+    """It could be written, and never be read again."""
+    with pytest.raises(sw.SlackwaterError) as caught:
+        engine.create_table("s", "id INT, x ARRAY<STRUCT<a: INT, A: INT>>")
+    assert caught.value.code == "SCHEMA_INVALID"
+    engine.create_table("t", "id INT, arr ARRAY<INT>").insert([(1, [2])])
+    found = engine.check("SELECT id, arrays_zip(arr, arr) AS z FROM t")
+    assert found.codes == ("QUERY_INVALID",)
+
+
 ZEROS = "id INT, x DOUBLE, xs ARRAY<DOUBLE>"
 
 

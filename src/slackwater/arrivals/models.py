@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,9 @@ Parameters = Mapping[str, float]
 MEAN_OF = 10
 PROFILE_OF = 5
 """A seasonal mean is taken over so many repetitions."""
+
+REMEMBERED = 512
+"""So many answers of a model are remembered: the views of one table are often refreshed together, and ask the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +83,29 @@ def _quiet() -> Iterator[None]:
         yield
 
 
+def _remembering(
+    fit: Callable[[Numbers], Parameters], ahead: Callable[[Numbers, Parameters, int], Numbers]
+) -> tuple[Callable[[Numbers], Parameters], Callable[[Numbers, Parameters, int], Numbers]]:
+    """The same two functions, which take milliseconds, asked once for each series."""
+
+    @lru_cache(REMEMBERED)
+    def fitted(series: bytes) -> Parameters:
+        return fit(np.frombuffer(series))
+
+    @lru_cache(REMEMBERED)
+    def said(series: bytes, parameters: tuple[tuple[str, float], ...], steps: int) -> Numbers:
+        found = ahead(np.frombuffer(series), dict(parameters), steps)
+        found.flags.writeable = False
+        return found
+
+    return (
+        lambda series: fitted(np.ascontiguousarray(series, dtype=float).tobytes()),
+        lambda series, parameters, steps: said(
+            np.ascontiguousarray(series, dtype=float).tobytes(), tuple(sorted(parameters.items())), steps
+        ),
+    )
+
+
 def _smoothing(series: Numbers, trend: bool, season: Season | None) -> Any:
     """A smoothing model whose start does not depend on its parameters, so that they can be kept and used again."""
     from statsmodels.tsa.holtwinters import ExponentialSmoothing
@@ -114,7 +141,7 @@ def _smoothed(name: str, *, trend: bool = False, season: Season | None = None) -
             fitted = _smoothing(series, trend, season).fit(optimized=False, **parameters)
             return np.asarray(fitted.forecast(steps), dtype=float)
 
-    return Model(name, fit, ahead, season, least=12 if season is None else season.needed)
+    return Model(name, *_remembering(fit, ahead), season, least=12 if season is None else season.needed)
 
 
 def _theta(name: str, season: Season | None = None) -> Model:
@@ -126,7 +153,7 @@ def _theta(name: str, season: Season | None = None) -> Model:
             model = ThetaModel(series, period=period, deseasonalize=season is not None, method="additive")
             return np.asarray(model.fit().forecast(steps), dtype=float)
 
-    return Model(name, _no_parameters, ahead, season, least=12 if season is None else season.needed)
+    return Model(name, *_remembering(_no_parameters, ahead), season, least=12 if season is None else season.needed)
 
 
 def _profile(season: Season) -> Model:

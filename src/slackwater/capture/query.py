@@ -32,7 +32,7 @@ from slackwater.capture.plans import LEAF, PLACING, PYTHON, PlanReader, TableSha
 from slackwater.capture.prune_empty import prune_empty
 from slackwater.capture.ties import settle_ties
 from slackwater.capture.trees import Tree, attribute_id, class_names, parse
-from slackwater.capture.type_names import type_text
+from slackwater.capture.type_names import twin_field, type_text
 from slackwater.capture.types import Typing, with_types
 from slackwater.capture.unsaid import note_unsaid
 from slackwater.capture.user_functions import UserFunction, functions_called
@@ -232,6 +232,10 @@ def _refuse_duplicate_columns(frame: DataFrame) -> None:
     if twice:
         raise QueryRefused("QUERY_INVALID", f"the query gives out the column {twice[0]!r} twice",
                            "name every output column with AS")  # fmt: skip
+    for field in frame.schema:
+        if twin := twin_field(field.dataType):
+            raise QueryRefused("QUERY_INVALID", f"a struct in the column {field.name!r} has the field {twin!r} twice",
+                               "give its fields names that differ in more than case")  # fmt: skip
 
 
 @contextmanager

@@ -31,5 +31,26 @@ def type_text(dtype: DataType) -> str:
     return str(dtype.simpleString())
 
 
+def twin_field(dtype: DataType) -> str:
+    """A field that some struct in a type has twice, in whatever case, which no file can hold; empty if there is none.
+
+    >>> from pyspark.sql.types import ArrayType, StructType
+    >>> twin_field(ArrayType(StructType().add("a", "int").add("A", "int")))
+    'A'
+    """
+    if isinstance(dtype, ArrayType):
+        return twin_field(dtype.elementType)
+    if isinstance(dtype, MapType):
+        return twin_field(dtype.keyType) or twin_field(dtype.valueType)
+    if not isinstance(dtype, StructType):
+        return ""
+    seen: set[str] = set()
+    for f in dtype:
+        if f.name.casefold() in seen:
+            return str(f.name)
+        seen.add(f.name.casefold())
+    return next(filter(None, (twin_field(f.dataType) for f in dtype)), "")
+
+
 def _field(name: str) -> str:
     return name if _PLAIN.fullmatch(name) else quote(name)

@@ -19,10 +19,11 @@ partial rows; a sort feeds a top-k only, and keeping it is keeping the top-k's i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from slackwater.algebra.aggregates import Combine
+from slackwater.algebra.aggregates import Combine, decimal_of
+from slackwater.algebra.expressions import Expr
 from slackwater.algebra.first_rows import First
 from slackwater.algebra.joins import KeyedJoin, MatchJoin, OuterJoin
 from slackwater.algebra.lookups import LookupJoin
@@ -48,6 +49,10 @@ BROADCAST_BYTES = 10_000_000
 """What Spark sends to every task when it joins full inputs, by its own rule."""
 
 PATTERNS = ("like", "ilike", "rlike", "regexp_like", "regexp_extract", "regexp_replace", "regexp_count")
+
+ARITHMETIC = ("+", "-", "*", "/", "%")
+WORD_DIGITS = 18
+"""Decimals of so many digits are numbers to the processor; longer ones are objects."""
 
 KEY_SHARE = 0.5
 """What each further key of a group costs, against a group with one."""
@@ -214,7 +219,7 @@ def _scan(pricing: Pricing, node: Rel) -> Ways:
 
 def _linear(pricing: Pricing, node: Rel) -> Ways:
     inputs, r = [pricing.cards.of(child) for child in node.children], pricing.rates
-    each = r.scan_row + r.pattern * _patterns(node)
+    each = r.scan_row + r.pattern * _patterns(node) + r.wide * _wide_operations(node)
 
     def ways(demand: Demand) -> tuple[Way, ...]:
         work = sum(_rows_for(rows, demand) for rows in inputs) * each
@@ -225,9 +230,25 @@ def _linear(pricing: Pricing, node: Rel) -> Ways:
 
 def _patterns(node: Rel) -> int:
     """How many patterns a node compares a row's texts with: these cost more than all else that is done with a row."""
+    return sum(x.op in PATTERNS for x in _evaluated(node))
+
+
+def _wide_operations(node: Rel) -> int:
+    """How many operations on decimals a node does that do not fit a machine word."""
+    return sum(x.op in ARITHMETIC and _is_wide(x.dtype) for x in _evaluated(node))
+
+
+def _is_wide(dtype: str) -> bool:
+    decimal = decimal_of(dtype)
+    return decimal is not None and decimal.precision > WORD_DIGITS
+
+
+def _evaluated(node: Rel) -> Iterator[Expr]:
+    """All that a node evaluates for a row."""
     exprs = [node.predicate] if isinstance(node, Filter) else []
     exprs += [item.expr for item in node.items] if isinstance(node, Project) else []
-    return sum(x.op in PATTERNS for expr in exprs for x in expr.walk())
+    exprs += [arg for agg in node.aggs for arg in agg.args] if isinstance(node, Aggregate) else []
+    return (x for expr in exprs for x in expr.walk())
 
 
 def join_ways(pricing: Pricing, node: Rel) -> Ways:
@@ -291,8 +312,7 @@ def meet(r: Rates, one: float, two: float, fits: float = BROADCAST_ROWS) -> floa
 def _aggregate(pricing: Pricing, node: Rel) -> Ways:
     assert isinstance(node, Aggregate)  # noqa: S101 - by the table of ways
     below, own, r = pricing.cards.of(node.child), pricing.cards.of(node), pricing.rates
-    wide = _width(node)
-    each = wide * r.aggregate + r.aggregate_value * len(node.aggs)
+    wide, each = _width(node), _aggregated(r, node)
 
     def ways(demand: Demand) -> tuple[Way, ...]:
         seconds, asked = 0.0, Demand.NOTHING
@@ -307,6 +327,11 @@ def _aggregate(pricing: Pricing, node: Rel) -> Ways:
         return (Way(seconds, (asked,)),)
 
     return ways
+
+
+def _aggregated(r: Rates, node: Aggregate) -> float:
+    """What adding one row to its group costs."""
+    return _width(node) * r.aggregate + r.aggregate_value * len(node.aggs) + r.wide * _wide_operations(node)
 
 
 def _width(node: Aggregate) -> float:
@@ -405,7 +430,7 @@ def _kept_aggregate(pricing: Pricing, node: Aggregate) -> Ways:
     def ways(demand: Demand) -> tuple[Way, ...]:
         seconds, asked = 0.0, Demand.NOTHING
         if below.touched and demand & (DELTA | NEW):
-            seconds += r.step + (wide * r.aggregate + r.aggregate_value * len(node.aggs)) * below.delta
+            seconds += r.step + _aggregated(r, node) * below.delta
             asked |= DELTA
             if redo:
                 seconds += r.step + r.probe * below.full

@@ -37,6 +37,12 @@ INDEX_BYTES = 1_500_000_000
 NEVER = 1e9
 """Seconds of a way that there is not."""
 
+CACHED = 1_000_000
+"""Of an index with so many rows or more, hardly any is in the processor's cache when it is looked up."""
+
+SINCE_PROBE = 0.5
+"""What it costs to find nothing among the few rows that came since, against finding a row among many."""
+
 ENTRY = 1.4
 """The bytes of a row in an index, against those of a row in Spark's memory."""
 
@@ -107,7 +113,7 @@ def _kept_index(pricing: Pricing, node: LookupJoin, plain: Group) -> Keeping | N
             since = min(SINCE * looked_up.full, PILED * looked_up.delta)
             seconds += likely * r.append + r.build * (since + looked_up.delta)
         if demand & LOOKUP:
-            seconds += r.probe * rows.delta
+            seconds += _looked_up(pricing, node) * rows.delta
         if looked_up.touched:
             seconds += likely * r.append + r.write * looked_up.delta
             others |= DELTA
@@ -116,6 +122,12 @@ def _kept_index(pricing: Pricing, node: LookupJoin, plain: Group) -> Keeping | N
     build = pricing.build(plain, looked_up, passing=cards.key(node.looked_up))
     build += r.build * looked_up.full if build else 0.0
     return Keeping(plain.key, size, build, ways, pricing.at_hand.serves)
+
+
+def _looked_up(pricing: Pricing, node: LookupJoin) -> float:
+    """What one row costs that is looked up in an index and in what has come since."""
+    r, missed = pricing.rates, min(pricing.cards.of(node.looked_up).full / CACHED, 1.0)
+    return (1 + SINCE_PROBE) * r.probe + missed * r.seek
 
 
 # --- joining ---------------------------------------------------------------------------------------------------------
@@ -133,7 +145,7 @@ def _without(pricing: Pricing, node: LookupJoin, at: int, *, seekable: bool) -> 
         asks = [Demand.NOTHING, Demand.NOTHING]
         asks[at], asks[1 - at] = demand, SEEK
         versions = bool(demand & OLD) + bool(demand & NEW)
-        return Way(versions * (r.probe * rows.full + r.emit * out.full), tuple(asks))
+        return Way(versions * (_looked_up(pricing, node) * rows.full + r.emit * out.full), tuple(asks))
 
     def ways(demand: Demand) -> tuple[Way, ...]:
         whole = demand & (OLD | NEW)

@@ -22,8 +22,10 @@ class Rates:
         scan_row: a row read from files.
         scan_value: a column of it.
         pattern: a text compared with a pattern.
+        wide: an operation on decimals of more than 18 digits, which are objects to Java.
         state_row: a row read from a state.
         probe: a row looked up in a small hash table.
+        seek: a row looked up in an index of many rows, which no cache of the processor holds.
         build: a row sent to everyone in such a table.
         shuffle: a row sent to the task that needs it.
         aggregate: a row added to its group.
@@ -37,13 +39,15 @@ class Rates:
     """
 
     refresh: float = 0.02
-    step: float = 0.065
-    append: float = 0.018
+    step: float = 0.045
+    append: float = 0.012
     scan_row: float = 5e-9
     scan_value: float = 9e-9
     pattern: float = 3.0e-7
+    wide: float = 6.0e-8
     state_row: float = 5.5e-8
     probe: float = 2.5e-8
+    seek: float = 2.0e-7
     build: float = 1.0e-6
     shuffle: float = 3.5e-7
     aggregate: float = 1.0e-7
