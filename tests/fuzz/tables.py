@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
@@ -125,9 +126,19 @@ def draw_schema(chance: random.Random) -> Schema:
         types = [INT, TEXT, *(chance.choice(PLAIN) for _ in range(chance.randint(1, 3)))]
         types += [chance.choice(ODD)] if chance.random() < 0.7 else []
         chance.shuffle(types)
-        made[f"t{at}"] = {f"{'abcdefgh'[n]}{at}": dtype for n, dtype in enumerate(types)}
+        made[f"t{at}"] = {}
+        for n, dtype in enumerate(types):
+            made[f"t{at}"][_column_name(n, at, dtype, made[f"t{at}"])] = dtype
     made["t0"]["xs"] = LIST
     return made
+
+
+def _column_name(place: int, table: int, dtype: str, taken: Mapping[str, str]) -> str:
+    """A name; structs are called like the relations of our own SQL, and some columns like the fields of structs."""
+    if dtype == PAIR:
+        return "lrcg"[table]
+    namesake = {INT: "x", TEXT: "y"}.get(dtype, "") if table % 2 else ""
+    return namesake if namesake and namesake not in taken else f"{'abcdefgh'[place]}{table}"
 
 
 def draw_story(chance: random.Random, rounds: int) -> Story:

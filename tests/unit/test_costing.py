@@ -269,6 +269,21 @@ def test_prices_say_nothing_about_tiny_tables() -> None:
     assert plan.kept == plan_next(facts(tiny), "plain", 10**9, {"lineitem": Expected(3)}, AtHand()).kept
 
 
+def test_arithmetic_on_decimals_of_many_digits_has_a_price() -> None:
+    def product(dtype: str) -> Rel:
+        both = col("l_order", "bigint"), col("l_price", "bigint")
+        return Project(LINES, (Item("x", call("*", *both, dtype=dtype)),))
+
+    def grouped(dtype: str) -> Rel:
+        both = col("l_order", "bigint"), col("l_price", "bigint")
+        return Aggregate(LINES, (), (AggCall("x", "sum", (call("*", *both, dtype=dtype),), "decimal(38,4)"),))
+
+    pricing = Pricing(cardinalities(), RATES, AtHand())
+    for plan in (product, grouped):
+        narrow, wide = (price_of(pricing, plan(d), Demand.NEW) for d in ("decimal(18,2)", "decimal(19,2)"))
+        assert wide - narrow == pytest.approx(RATES.wide * ROWS["lineitem"] * SHARES[node_key(LINES)])
+
+
 def test_statistics_that_are_missing_or_absurd_still_give_a_plan() -> None:
     for rows in ({}, {"lineitem": 0, "orders": 0, "customer": 0}, {"lineitem": 10**15, "orders": 1, "customer": 0}):
         for coming in ({}, {"lineitem": Expected(0.0)}, {"lineitem": Expected(1e18, 1.0)}, {"nowhere": Expected(5.0)}):

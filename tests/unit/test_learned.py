@@ -195,3 +195,15 @@ def test_a_refresh_that_cannot_wait_makes_do_with_what_is_known() -> None:
     later = replace(arrivals, remembered=learned.detail)
     again = sw.learned().expect(later, Trigger(now + 3 * DAY, HOUR, given=True, compares=False))
     assert again.detail == learned.detail, "the last winner serves, however long ago it won"
+
+
+@pytest.mark.parametrize("name", ["exponential smoothing", "damped trend", "theta"])
+def test_what_a_model_said_of_a_series_is_remembered_for_that_series_alone(name: str) -> None:
+    model, rows = BY_NAME[name], np.linspace(10.0, 500.0, 30)
+    fitted = model.fit(rows)
+    first = model.ahead(rows, fitted, 2)
+    assert model.ahead(rows.copy(), dict(fitted), 2) is first
+    with pytest.raises(ValueError, match="read-only"):
+        first[0] = 0.0
+    assert model.ahead(rows * 3, model.fit(rows * 3), 2)[0] == pytest.approx(3 * first[0], rel=0.05)
+    assert len(model.ahead(rows, fitted, 5)) == 5

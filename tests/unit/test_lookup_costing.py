@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import combinations
 
 import pytest
@@ -57,6 +58,24 @@ def test_a_whole_join_is_sought_in_an_index() -> None:
     with_it = price(join, Demand.OLD, frozenset({index}), building=False)
     without = price(join, Demand.OLD, frozenset(), building=False)
     assert with_it < without < NEVER
+
+
+def test_looking_up_many_rows_in_a_large_index_is_dearer_than_in_a_small_one() -> None:
+    """Counter-example to one price for both: all of a fact table is looked up again at every refresh."""
+    assert isinstance(MARKED, LookupJoin)
+    assert MARKED.index is not None
+    index = node_key(MARKED.index)
+
+    def for_missing_the_cache(orders: float) -> float:
+        cards = Cardinalities({**ROWS, "orders": orders}, ALL, {}, {}, unique)
+        seconds = []
+        for rates in (CHEAP_WRITES, replace(CHEAP_WRITES, seek=0.0)):
+            root = Pricing(cards, rates, AtHand()).root(MARKED, by_delta=True)
+            (join,) = [g for g in root.group.walk() if g.key == node_key(MARKED.waiting)]
+            seconds.append(price(join, Demand.OLD, frozenset({index}), building=False))
+        return seconds[0] - seconds[1]
+
+    assert for_missing_the_cache(5_000_000.0) > 2 * for_missing_the_cache(1_000_000.0) > 0
 
 
 def test_an_index_is_of_no_use_where_nobody_asks() -> None:
