@@ -83,6 +83,7 @@ def coverage(suite: str, place: Path | None, json_only: bool) -> None:
         with output.working(f"checking {len(chosen.queries)} queries"):
             document, page = command(chosen)
         output.document(document)
+        output.note(f"the slowest check took {document['slowest_check_seconds']:.2f} s, once Spark was warm")
         if place is None:
             output.line(page)
         else:
