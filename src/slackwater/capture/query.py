@@ -92,8 +92,8 @@ _STATEMENTS = ("Command", "ParsedStatement", "ExecutableDuringAnalysis")
 # hide below other operators, as in WITH … INSERT.
 
 _MOVING = re.compile(
-    r"\b(?:date|timestamp\w*)(?:\s|/\*.*?\*/|--[^\n]*\n)*r?(['\"])\s*(?:now|today|tomorrow|yesterday)\b[^'\"]*\1",
-    re.IGNORECASE | re.DOTALL,
+    r"\b(?:date|timestamp\w*)(?:\s|/\*(?:[^*]|\*(?!/))*\*/|--[^\n]*\n)*r?(['\"])\s*(?:now|today|tomorrow|yesterday)\b[^'\"]*\1",
+    re.IGNORECASE,
 )
 """Literals that Spark's parser turns into the present time, so that no plan shows what they were."""
 

@@ -452,6 +452,7 @@ class Refresher:
         view.grown -= {step.key for step in program.steps if step.purpose is Purpose.REPLACE}
         used = {s.rdd_id for state in kept.values() for s in state.segments}
         release(s for s in outcome.temporary if s.rdd_id not in used)
+        wait(outcome.sending)  # what fails here fails again where it is read
         self.timer.phase("commit")
         view.compact()
         self.timer.phase("compact")

@@ -53,9 +53,12 @@ class Outcome:
     observed: dict[str, float] = field(default_factory=dict)
     result: pa.Table | None = None
     """The whole new result, where the driver has seen it."""
+    sending: list[Future[Any]] = field(default_factory=list)
+    """Rows that are still on their way to Spark, for the next refresh; nothing may run on when this one returns."""
 
     def discard(self, files: WarehouseFiles, keep: frozenset[int] = frozenset()) -> None:
         """Forget everything, as after a failure; rows that older states share stay."""
+        wait(self.sending)
         for segment in self.segments:
             files.remove(segment.path)
         release(s for s in self.temporary if s.rdd_id not in keep)
@@ -262,13 +265,10 @@ def _take_with_state(
     shown = rows if program.whole else rows.filter(pc.greater_equal(rows.column(WEIGHT), 0))
     partials = shown.select(names).rename_columns([f.name for f in fields])
     schema = StructType([StructField(f.name, _type(f.dtype), True) for f in fields])
-    holding = submitter(spark)(held, spark, partials, schema)
-    try:
-        changed = _changed(rows.drop_columns(names), program, bindings)
-        outcome.segments = _take_small(changed, True, files, owner)
-    finally:
-        wait([holding])
-    segment = holding.result()
+    segment, sending = held(spark, partials, schema)
+    outcome.sending.append(sending)
+    changed = _changed(rows.drop_columns(names), program, bindings)
+    outcome.segments = _take_small(changed, True, files, owner)
     key = node_key(agg)
     outcome.temporary.append(segment)
     outcome.states[key] = State(key, bindings.labels.get(key, ""), (segment,), True)

@@ -8,8 +8,10 @@ the old one stays valid until the commit, so a failed refresh loses nothing.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -22,6 +24,7 @@ from slackwater.algebra.nodes import Aggregate, Rel, Schema
 from slackwater.algebra.printer import node_key
 from slackwater.execution.hashed import Hashed
 from slackwater.execution.render import WEIGHT
+from slackwater.execution.threads import submitter
 from slackwater.planning.cardinality import row_bytes
 
 if TYPE_CHECKING:
@@ -34,6 +37,9 @@ ASKED_SINGLY = 100
 FEW = 1_000
 """So many groups of an aggregate are a matter for the driver."""
 
+_HELD = count(-1, -1)
+"""Numbers for rows that the driver holds: Spark, which stores none of them, counts from 0 upwards."""
+
 TASK_BYTES = 16_000_000
 """A task is worth its price for so many bytes of a state."""
 
@@ -42,11 +48,11 @@ TASK_BYTES = 16_000_000
 class StateSegment:
     """Checkpointed rows."""
 
-    rdd: JavaObject
-    schema: JavaObject
+    leaf: Callable[[], tuple[JavaObject, JavaObject]]
+    """Gives the rows and their schema; waits for them where they are still on their way to Spark."""
     weighted: bool
     rdd_id: int
-    """Spark's number for it, under which its memory is accounted."""
+    """Spark's number for it, under which its memory is accounted; below 0 for rows that the driver holds."""
     from_disk: bool = False
     """Whether the rows come from a file of the view's own, from which the first job that reads them loads them."""
     held: int = 0
@@ -57,6 +63,16 @@ class StateSegment:
     """The schema as Spark writes it."""
     hashed: Hashed | None = None
     """The rows by key, where they are those of an index; once it is there, the rows themselves are released."""
+
+    @property
+    def rdd(self) -> JavaObject:
+        """The rows."""
+        return self.leaf()[0]
+
+    @property
+    def schema(self) -> JavaObject:
+        """Their schema."""
+        return self.leaf()[1]
 
     @property
     def elsewhere(self) -> int:
@@ -147,9 +163,9 @@ def checkpoint(frame: DataFrame, *, eager: bool = False) -> tuple[DataFrame, Sta
     """Cut a DataFrame off from its history: computed once, by the first job that passes by."""
     cut = frame.localCheckpoint(eager=eager)
     leaf = cut._jdf.queryExecution().analyzed()
-    rdd, schema = leaf.rdd(), leaf.schema()
-    shape = schema.json()
-    return cut, StateSegment(rdd, schema, _has_weights(shape), int(rdd.id()), shape=shape)
+    rows = leaf.rdd(), leaf.schema()
+    shape = rows[1].json()
+    return cut, StateSegment(lambda: rows, _has_weights(shape), int(rows[0].id()), shape=shape)
 
 
 def as_index(spark: SparkSession, segment: StateSegment, fields: Schema) -> StateSegment:
@@ -159,19 +175,25 @@ def as_index(spark: SparkSession, segment: StateSegment, fields: Schema) -> Stat
         known["name"] = field.name
     shape, jvm = json.dumps(renamed), spark._jvm
     types: Any = jvm.org.apache.spark.sql.types if jvm is not None else None
-    return replace(segment, schema=types.DataType.fromJson(shape), shape=shape, hashed=Hashed())
+    rows = segment.rdd, types.DataType.fromJson(shape)
+    return replace(segment, leaf=lambda: rows, shape=shape, hashed=Hashed())
 
 
 def _has_weights(schema_json: str) -> bool:
     return any(field["name"] == WEIGHT for field in json.loads(schema_json)["fields"])
 
 
-def held(spark: SparkSession, rows: pa.Table, schema: StructType) -> StateSegment:
-    """A few rows that the driver has, as a segment."""
-    frame = spark.createDataFrame(rows, schema=schema)
-    rdd, found = frame._jdf.queryExecution().toRdd(), frame._jdf.schema()
-    return StateSegment(rdd, found, False, int(rdd.id()), held=max(rows.nbytes, 1), rows=rows.num_rows,
-                        shape=found.json())  # fmt: skip
+def held(spark: SparkSession, rows: pa.Table, schema: StructType) -> tuple[StateSegment, Future[Any]]:
+    """A few rows that the driver has, as a segment; they go to Spark beside other work, which is to be waited for."""
+
+    def send() -> tuple[JavaObject, JavaObject]:
+        frame = spark.createDataFrame(rows, schema=schema)
+        return frame._jdf.queryExecution().toRdd(), frame._jdf.schema()
+
+    sent: Future[tuple[JavaObject, JavaObject]] = submitter(spark)(send)
+    segment = StateSegment(sent.result, False, next(_HELD), held=max(rows.nbytes, 1), rows=rows.num_rows,
+                           shape=schema.json())  # fmt: skip
+    return segment, sent
 
 
 def _rows(spark: SparkSession, segments: list[StateSegment], size: int | None) -> JavaObject:
@@ -251,7 +273,8 @@ def storage_memory(spark: SparkSession) -> int:
 def release(segments: Iterable[StateSegment]) -> None:
     """Give the memory back."""
     for segment in segments:
-        segment.rdd.unpersist(False)
+        if not segment.held:
+            segment.rdd.unpersist(False)
         if segment.hashed is not None:
             segment.hashed.release()
 
