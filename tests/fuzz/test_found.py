@@ -134,3 +134,11 @@ def test_flags_over_a_union(engine: sw.Engine) -> None:
         AND NOT EXISTS (SELECT 1 FROM t1 y36 WHERE y36.b1 IS NOT DISTINCT FROM x33.c2)
         GROUP BY x34.d0) x37 WHERE (x37.c1 = (-1) OR x37.c1 IN (SELECT y38.a2 FROM t2 y38)) HAVING sum(x37.c1) >= 1"""
     check_view(engine, ViewCase(schema, start, rounds, query, query, ["exact"]))
+
+
+def test_an_aggregate_of_ones_own_over_all_rows_of_two_versions(engine: sw.Engine) -> None:
+    """A rule of Spark's optimizer, which merges aggregates without groups, failed over user-defined ones."""
+    schema: Schema = {"t1": {"x": "INT", "y": "STRING"}}
+    rounds: list[Round] = [{"t1": ([(7, "it's")], [])}, {"t1": ([(9, None)], [(7, "it's")])}]
+    query = "SELECT own_total(x14.x) /*spark*/ AS c0 FROM t1 x14"
+    check_view(engine, ViewCase(schema, {"t1": [(1, "a")]}, rounds, query, "", ["exact"], strategy="incremental"))

@@ -14,6 +14,16 @@ from slackwater.capture.query import CAPTURE_SETTINGS
 from slackwater.errors import SlackwaterError
 from slackwater.execution.functions import Function, Functions
 
+_RULES = "org.apache.spark.sql.catalyst.optimizer"
+_MERGES = f"{_RULES}.MergeSubplans"
+"""Makes one subquery of aggregates without groups. Over an old and a new input there is nothing to share, a plan with
+subqueries cannot be kept, and over two calls of a user-defined aggregate the rule of Spark 4.2 fails."""
+
+_MOVES = f"{_RULES}.PushProjectionThroughUnion"
+"""Where EXISTS stands in the list of a SELECT over a union, this rule of Spark ends in `key not found`."""
+
+_EXCLUDED = "spark.sql.optimizer.excludedRules"
+
 DELTA_SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
@@ -25,6 +35,7 @@ DELTA_SETTINGS = {
     "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.constraintPropagation.enabled": "false",
+    _EXCLUDED: _MERGES,
 }
 """Small work over kept states: adaptive execution costs more than it saves there."""
 
@@ -53,17 +64,15 @@ _MEANING = {
 }
 """What the SQL that we write depends on, whatever the user's session says by the time of a refresh."""
 
-_FLAG_SETTINGS = {
-    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.PushProjectionThroughUnion"
-}
-"""Where EXISTS stands in the list of a SELECT over a union, this rule of Spark ends in `key not found`."""
-
 WITH_FLAGS = " with flags"
 
 _WORK = {"delta": DELTA_SETTINGS, "large delta": LARGE_DELTA_SETTINGS, "batch": BATCH_SETTINGS}
 _KINDS: dict[str, Mapping[str, str]] = {
     **_WORK,
-    **{f"{kind}{WITH_FLAGS}": {**settings, **_FLAG_SETTINGS} for kind, settings in _WORK.items()},
+    **{
+        f"{kind}{WITH_FLAGS}": {**settings, _EXCLUDED: f"{settings.get(_EXCLUDED, '')},{_MOVES}".lstrip(",")}
+        for kind, settings in _WORK.items()
+    },
     "capture": CAPTURE_SETTINGS,
 }
 
