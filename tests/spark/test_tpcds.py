@@ -55,6 +55,7 @@ def test_a_round_by_key(tmp_path: Path, spark: SparkSession, data: TpcdsData, ba
     assert len(outcome.moved) >= MOVING * len(batch), f"in one round these did not move: {outcome.still}"
 
 
+@pytest.mark.slow
 def test_a_round_of_the_hardest(tmp_path: Path, spark: SparkSession, data: TpcdsData) -> None:
     outcome = play(tmp_path, spark, data, HARDEST, 1)
     assert not outcome.told, "\n".join(outcome.told)
