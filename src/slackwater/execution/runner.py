@@ -26,7 +26,7 @@ from slackwater.execution.prepared import Source, files_source, query, shape_of
 from slackwater.execution.program import INITIAL, Program
 from slackwater.execution.render import WEIGHT, render, table_view
 from slackwater.execution.small_results import compare_small
-from slackwater.execution.states import State, StateSegment, as_index, checkpoint, held, release
+from slackwater.execution.states import State, StateSegment, as_index, checkpoint, cut_off, held, release
 from slackwater.execution.threads import submitter, wait_for
 from slackwater.storage.faults import crash_point
 from slackwater.storage.files import WarehouseFiles
@@ -37,10 +37,6 @@ if TYPE_CHECKING:
 
 _ARROW_SAFE = ("bigint", "int", "smallint", "tinyint", "double", "float", "string", "boolean", "date", "timestamp",
                "timestamp_ntz", "binary")  # fmt: skip
-
-CUT_ALL = "spark.checkpoint.checkpointAllMarkedAncestors"
-"""Without it Spark would cut the history of the last checkpoint only, and a state that another is made from would drag
-its own along."""
 
 
 @dataclass(slots=True)
@@ -55,6 +51,13 @@ class Outcome:
     """The whole new result, where the driver has seen it."""
     sending: list[Future[Any]] = field(default_factory=list)
     """Rows that are still on their way to Spark, for the next refresh; nothing may run on when this one returns."""
+
+    def cut_off(self) -> None:
+        """Let the rows that stay forget how they came about; what is temporary is gone before long."""
+        made = {s.rdd_id for s in self.temporary if not s.held}
+        for segment in {s.rdd_id: s for state in self.states.values() for s in state.segments}.values():
+            if segment.rdd_id in made:
+                cut_off(segment)
 
     def discard(self, files: WarehouseFiles, keep: frozenset[int] = frozenset()) -> None:
         """Forget everything, as after a failure; rows that older states share stay."""
@@ -84,9 +87,6 @@ def run(program: Program, spark: SparkSession, bindings: Bindings, files: Wareho
         schema: StructType) -> Outcome:  # fmt: skip
     """Run a program; files are written and states filled when it returns, but nothing is visible yet."""
     outcome = Outcome()
-    context: Any = spark._sc._jsc.sc()
-    before = context.getLocalProperty(CUT_ALL)
-    context.setLocalProperty(CUT_ALL, "true")
     try:
         whole = program.root if _compares(program.root) and _all_arrow_safe(schema) else None
         old = bindings.old_rows() if whole is not None else None
@@ -110,12 +110,11 @@ def run(program: Program, spark: SparkSession, bindings: Bindings, files: Wareho
         for cut in pending:
             cut.write.format("noop").mode("overwrite").save()
         outcome.observed = _observed(program, executed)
+        outcome.cut_off()
         crash_point("state.after_build")
     except BaseException:
         outcome.discard(files)
         raise
-    finally:
-        context.setLocalProperty(CUT_ALL, before)
     return outcome
 
 

@@ -160,12 +160,27 @@ class State:
 
 
 def checkpoint(frame: DataFrame, *, eager: bool = False) -> tuple[DataFrame, StateSegment]:
-    """Cut a DataFrame off from its history: computed once, by the first job that passes by."""
+    """Let the rows of a DataFrame be computed once, by the first job that passes by, and stay.
+
+    Unless it is eager, they still know how they came about, until `cut_off`. Spark itself would forget that at the end
+    of the first job, and can be caught in a deadlock if another job that reads the same rows starts in that moment: the
+    scheduler holds the lock of the rows and wants that of all checkpoints, and the job that ended the other way round.
+    """
     cut = frame.localCheckpoint(eager=eager)
     leaf = cut._jdf.queryExecution().analyzed()
     rows = leaf.rdd(), leaf.schema()
+    if not eager:
+        jvm: Any = frame.sparkSession._jvm
+        getattr(rows[0], "checkpointData_$eq")(jvm.scala.Option.empty())
     shape = rows[1].json()
     return cut, StateSegment(lambda: rows, _has_weights(shape), int(rows[0].id()), shape=shape)
+
+
+def cut_off(segment: StateSegment) -> None:
+    """Let rows that are there forget how they came about; no job that reads them may be under way."""
+    rdd: Any = segment.rdd
+    rdd.localCheckpoint()
+    rdd.checkpointData().get().checkpoint()
 
 
 def as_index(spark: SparkSession, segment: StateSegment, fields: Schema) -> StateSegment:
