@@ -110,8 +110,21 @@ class Refresher:
             if isinstance(node, n.Aggregate):
                 merged = MergePartials(n.Input("s", partial_schema(node)), node)
                 self.states[key] = self.evaluate(merged, Catalogue(inputs={"s": bag}))
-            elif not isinstance(node, Waiting | Indexed):
+            elif isinstance(node, Waiting):
+                self._settle(key, node)
+            elif not isinstance(node, Indexed):
                 self.weighted[key] = False
+
+    def _settle(self, key: str, node: Waiting) -> None:
+        """Leave out what no longer waits, as far as the states at hand tell."""
+        behind = [node_key(lookup.waiting) for lookup, _ in node.path.lookups]
+        if self.weighted[key] or not set(behind) <= set(self.states):
+            return
+        held = [n.Input(f"w{at}", self.nodes[k].schema, self.weighted[k]) for at, k in enumerate(behind)]
+        now = Catalogue({(t, ""): b for t, b in self.tables.items()}, {"held": self.states[key]})
+        now.inputs |= {f"w{at}": self.states[k] for at, k in enumerate(behind)}
+        left = unsettled(node, n.Input("held", node.schema), node.path.scan, held, few=True)
+        self.states[key] = self.evaluate(left, now)
 
     def check_states(self) -> None:
         """Each state holds what its node gives."""

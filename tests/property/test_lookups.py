@@ -137,6 +137,9 @@ def test_what_waits_is_kept_from_the_start(plan: n.Rel, history: list[dict[str, 
         assert engine.result == engine.reference(), tree_text(engine.plan)
         assert set(engine.states) == waiting | aggregates
         engine.check_states()
+        if data.draw(st.booleans()):
+            engine.compact()
+            engine.check_states()
 
 
 @settings(max_examples=200, deadline=None)

@@ -118,6 +118,28 @@ def test_what_waits_is_saved_and_found_again(tmp_path: Path, spark: SparkSession
         assert view.verify()
 
 
+def test_what_found_its_match_goes_when_segments_are_merged(sales: sw.Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compaction, "STATE_SEGMENTS", 3)
+    view = sales.create_view("totals", QUERY)
+    before, most = held(view), 0
+    for turn in range(6):
+        sales.table("orders").insert([(100 + turn, 3, True), (200 + turn, 30, True)])  # there is no customer 30 yet
+        sales.table("lines").insert([(oid + turn, 1) for oid in (100, 200, 300) for _ in range(20)])
+        assert view.refresh().mode == "incremental"
+        most = max(most, held(view))
+    added = {key: state.segments[1:] for key, state in view.states.items() if key in waiting(view)}
+    assert most > before + 100
+    # Lines of 100… are settled; those of 200… wait behind their order, and those of 300… for one.
+    assert held(view) < before + 6 * 41 + 3 * 21
+    assert all(len(segments) <= 3 for segments in added.values())
+    assert view.verify()
+    sales.table("customers").insert([(30, "west")])
+    sales.table("orders").insert([(300 + turn, 3, True) for turn in range(6)])
+    report = view.refresh()
+    assert report.mode == "incremental", report.reason
+    assert view.verify()
+
+
 @pytest.mark.slow
 def test_what_has_piled_up_is_settled(sales: sw.Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compaction, "LOOSE", -(10**9))

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from slackwater.algebra.expressions import Expr, call, col, conjunction, quote
-from slackwater.algebra.joins import ANTI, MatchJoin, Support
+from slackwater.algebra.joins import ANTI, SEMI, MatchJoin, Support
 from slackwater.algebra.nodes import (
     Field,
     Filter,
@@ -234,7 +234,9 @@ def key_path(rel: Rel, columns: tuple[str, ...]) -> KeyPath | None:
     return KeyPath(rel, columns, tuple(lookups)) if set(columns) <= set(rel.names) else None
 
 
-def unsettled(node: Waiting, rows: Rel, table: Scan, waiting: Sequence[Rel], *, broadcast: bool = False) -> Rel:
+def unsettled(
+    node: Waiting, rows: Rel, table: Scan, waiting: Sequence[Rel], *, broadcast: bool = False, few: bool = False
+) -> Rel:
     """The rows whose key is not settled, as a plain bag.
 
     Args:
@@ -243,11 +245,20 @@ def unsettled(node: Waiting, rows: Rel, table: Scan, waiting: Sequence[Rel], *, 
         table: the table that the keys are looked up in, at the version meant.
         waiting: what waits, at that version, in each of the lookups of the path.
         broadcast: the keys are few enough to be sent to every task.
+        few: the rows are, so that of the table's keys only those that they name need be sent.
     """
     path = node.path
+    asked = [p.asks for p in node.pairs]
     names = tuple(f"sw@k{i}" for i in range(len(path.columns)))
     types = {f.name: f.dtype for f in path.scan.fields}
     settled: Rel = Project(table, tuple(Item(n, col(c, types[c])) for n, c in zip(names, path.columns, strict=True)))
+    if few:
+        named = Project(Support(rows), tuple(Item(f"sw@a{i}", e) for i, e in enumerate(asked)))
+        wanted = (
+            call("=", col(n, types[c]), col(f"sw@a{i}", e.dtype), dtype="boolean")
+            for i, (n, c, e) in enumerate(zip(names, path.columns, asked, strict=True))
+        )
+        settled = MatchJoin(settled, named, conjunction(tuple(wanted)), SEMI, "", True)
     held = []
     for rel, (lookup, columns) in zip(waiting, path.lookups, strict=True):
         dtypes = {f.name: f.dtype for f in lookup.rows.schema}
@@ -259,14 +270,13 @@ def unsettled(node: Waiting, rows: Rel, table: Scan, waiting: Sequence[Rel], *, 
             for i, (n, c) in enumerate(zip(names, path.columns, strict=True))
         )
         settled = MatchJoin(settled, union(*held), conjunction(tuple(same)), ANTI, "", broadcast)
-    asked = [p.asks for p in node.pairs]
     there = conjunction(tuple(call("is_not_null", e, dtype="boolean") for e in asked))
     matched = conjunction(
         tuple(
             call("=", e, col(n, types[c]), dtype="boolean") for e, n, c in zip(asked, names, path.columns, strict=True)
         )
     )
-    return plain_bag(MatchJoin(Filter(rows, there), settled, matched, ANTI, "", broadcast))
+    return plain_bag(MatchJoin(Filter(rows, there), settled, matched, ANTI, "", broadcast or few))
 
 
 def _index_of(node: LookupJoin) -> Indexed | None:

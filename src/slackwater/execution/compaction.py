@@ -20,6 +20,7 @@ from slackwater.capture.type_names import type_text
 from slackwater.execution.equal_states import release_unused, replace_everywhere
 from slackwater.execution.render import WEIGHT, consolidated, render
 from slackwater.execution.results import ResultReader
+from slackwater.execution.settling import still_waiting
 from slackwater.execution.small_results import merge_small
 from slackwater.execution.states import State, checkpoint, release, stored_bytes
 from slackwater.storage.faults import crash_point
@@ -70,8 +71,10 @@ def _merged(view: View, state: State, spark: SparkSession) -> State:
         if grown > LOOSE + sizes.get(first.rdd_id, 0):
             view.grown.add(state.key)
         whole = False
-    merged = state.segments if whole else tuple(rest)
-    frame = _consolidated(view, replace(state, segments=merged), spark, whole=whole)
+    merged = replace(state, segments=state.segments if whole else tuple(rest))
+    frame = still_waiting(view, merged, spark) if grown <= LOOSE else None
+    if frame is None:
+        frame = _consolidated(view, merged, spark, whole=whole)
     _, segment = checkpoint(frame.coalesce(1 if grown < 64_000_000 and not whole else 2), eager=True)
     kept = (segment,) if whole else (first, segment)
     return replace(state, segments=kept)
