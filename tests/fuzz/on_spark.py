@@ -19,6 +19,7 @@ import slackwater as sw
 from slackwater.algebra.nodes import Opaque
 from slackwater.errors import QueryRefused
 from slackwater.execution import compaction, modes
+from slackwater.planning import lookup_costing, plain_rules
 from tests.fuzz import sql
 from tests.fuzz.duck import Twin, difference
 from tests.fuzz.interpreted import interpreted
@@ -79,10 +80,12 @@ class Tally:
 def warehouse(spark: SparkSession, seed: int) -> Iterator[sw.Engine]:
     """A fresh warehouse; some have a budget for next to nothing, some merge segments as soon as they can.
 
-    The tables are so small that most deltas are large against them: mostly they are followed all the same.
+    The tables are so small that most deltas are large against them: mostly they are followed all the same. Some keep
+    what waits in lookups, and hash tables of what is looked up, however few rows these have.
     """
     settings = [(compaction, name, 2) for name in ("STATE_SEGMENTS", "RESULT_SEGMENTS", "TABLE_SEGMENTS") if seed % 2]
     settings += [(modes, "LARGE_DELTA", math.inf)] if seed % 7 else []
+    settings += [(plain_rules, "MANY", 0), (lookup_costing, "SENT_ANYWAY", 0)] if seed % 3 == 0 else []
     before = [(module, name, getattr(module, name)) for module, name, _ in settings]
     try:
         for module, name, value in settings:

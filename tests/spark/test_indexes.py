@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 
 import slackwater as sw
 from slackwater.algebra.lookups import Indexed, Probe, Waiting
@@ -203,6 +203,46 @@ def test_keys_of_several_columns_and_conditions_beside_them(tmp_path: Path, spar
         sold.insert([("s1", 1, 3)])
         view.refresh()
         assert view.verify()
+
+
+FILTERED = {
+    "a condition on the side that is kept": """SELECT c.region, count(l.oid) AS n FROM orders o
+        JOIN customers c ON o.cid = c.cid LEFT JOIN lines l ON l.oid = o.oid AND o.open GROUP BY c.region""",
+    "a condition on what has no match": """SELECT o.oid, c.region FROM orders o JOIN customers c ON o.cid = c.cid
+        WHERE NOT EXISTS (SELECT 1 FROM lines l WHERE l.oid = o.oid AND o.open AND c.region = 'north')""",
+    "a condition on what has a match": """SELECT o.oid, o.cid FROM orders o
+        WHERE EXISTS (SELECT 1 FROM lines l WHERE l.oid = o.oid AND l.price > 2 AND (o.open OR o.cid > 10))""",
+    "no NULL in a column that is no key": """SELECT c.region, count(l.oid) AS n, count(*) AS m FROM orders o
+        JOIN customers c ON o.cid = c.cid LEFT JOIN lines l ON l.oid = o.oid AND o.open IS NOT NULL
+        AND c.region IS NOT NULL GROUP BY c.region""",
+    "a condition over both": """SELECT o.oid, count(l.price) AS n FROM orders o
+        LEFT JOIN lines l ON l.oid = o.oid AND l.price < o.cid AND o.open GROUP BY o.oid""",
+}
+
+
+@pytest.mark.parametrize("query", FILTERED.values(), ids=FILTERED.keys())
+def test_what_spark_asks_of_the_index_alone_is_asked(sales: sw.Engine, query: str) -> None:
+    """Spark pushes filters down to what is looked up, where the table has all rows."""
+    sales.table("orders").insert([(90 + n, n, None) for n in range(5)])
+    sales.table("customers").insert([(30, None)])
+    view = sales.create_view("v", query)
+    for turn in range(4):
+        sales.table("lines").insert([(turn, 5), (turn + 3, 1), (33 + turn, 7), (60 + turn, 9), (90 + turn, 9)])
+        if turn == 2:
+            sales.table("orders").insert([(60 + n, n, n % 2 > 0) for n in range(10)] + [(80, 30, True)])
+        view.refresh()
+        assert view.verify()
+        assert sorted(map(str, view.result().collect())) == sorted(map(str, plainly(sales, query)))
+
+
+def plainly(engine: sw.Engine, query: str) -> list[Row]:
+    """The rows of the query over the tables as they are, computed by Spark alone."""
+    session = engine.spark.newSession()
+    for name in ("lines", "orders", "customers"):
+        session.createDataFrame(
+            engine.table(name).snapshot().toArrow(), schema=engine.table(name).snapshot().schema
+        ).createOrReplaceTempView(name)
+    return session.sql(query).collect()
 
 
 @pytest.mark.slow

@@ -79,8 +79,8 @@ class LookupJoin(Join):
     def index(self) -> Indexed | None:
         """The side that is looked up, by key; None where the condition asks for more than equal keys can tell.
 
-        Every term reads the side that asks. So whatever Spark concludes from the condition about a row of the index
-        alone follows from the condition, and an index of all rows gives what one of fewer rows would.
+        Every term reads the side that asks, so that an index of all rows gives what one of fewer rows would. What is
+        asked of the looked-up rows above the join is for whoever puts the index in its place (`execution/hashed.py`).
         """
         return _index(self)
 

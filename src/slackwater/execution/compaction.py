@@ -6,10 +6,13 @@ grown to a good part of it. Table segments are merged up to the version that eve
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -18,11 +21,12 @@ from slackwater.algebra.nodes import Aggregate, Field, Input
 from slackwater.algebra.partials import MergePartials, partial_schema
 from slackwater.capture.type_names import type_text
 from slackwater.execution.equal_states import release_unused, replace_everywhere
+from slackwater.execution.failures import first_line
 from slackwater.execution.render import WEIGHT, consolidated, render
 from slackwater.execution.results import ResultReader
 from slackwater.execution.settling import still_waiting
 from slackwater.execution.small_results import merge_small
-from slackwater.execution.states import State, checkpoint, release, stored_bytes
+from slackwater.execution.states import State, StateSegment, checkpoint, release, stored_bytes
 from slackwater.storage.faults import crash_point
 from slackwater.storage.records import NewSegment, SegmentRecord
 from slackwater.storage.relations import BORN, FILE, POSITION, RelationReader
@@ -30,6 +34,8 @@ from slackwater.storage.relations import BORN, FILE, POSITION, RelationReader
 if TYPE_CHECKING:
     from slackwater.engine import Engine
     from slackwater.view import View
+
+_log = logging.getLogger(__name__)
 
 STATE_SEGMENTS = 12
 RESULT_SEGMENTS = 8
@@ -72,12 +78,22 @@ def _merged(view: View, state: State, spark: SparkSession) -> State:
             view.grown.add(state.key)
         whole = False
     merged = replace(state, segments=state.segments if whole else tuple(rest))
-    frame = still_waiting(view, merged, spark) if grown <= LOOSE else None
-    if frame is None:
-        frame = _consolidated(view, merged, spark, whole=whole)
-    _, segment = checkpoint(frame.coalesce(1 if grown < 64_000_000 and not whole else 2), eager=True)
+    parts = 1 if grown < 64_000_000 and not whole else 2
+    segment = _settled(view, merged, spark, parts) if grown <= LOOSE else None
+    if segment is None:
+        _, segment = checkpoint(_consolidated(view, merged, spark, whole=whole).coalesce(parts), eager=True)
     kept = (segment,) if whole else (first, segment)
     return replace(state, segments=kept)
+
+
+def _settled(view: View, state: State, spark: SparkSession, parts: int) -> StateSegment | None:
+    """What still waits of some segments; None where that cannot be told, or Spark fails over it."""
+    try:
+        frame = still_waiting(view, state, spark)
+        return checkpoint(frame.coalesce(parts), eager=True)[1] if frame is not None else None
+    except (PySparkException, Py4JJavaError) as error:  # the refresh has been committed: what waits in vain may wait on
+        _log.warning("the rows that wait in %s are merged as they are: %s", state.label, first_line(error))
+        return None
 
 
 def _consolidated(view: View, state: State, spark: SparkSession, *, whole: bool) -> DataFrame:

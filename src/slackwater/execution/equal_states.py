@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from slackwater.algebra.lookups import Waiting
 from slackwater.algebra.nodes import Scan
 from slackwater.algebra.printer import node_key
 from slackwater.execution.leaves import leaves
@@ -78,11 +79,17 @@ def share_equal(view: View) -> None:
 
 
 def replace_everywhere(view: View, old: State, merged: State) -> None:
-    """A state was compacted: whoever shares all its rows has the merged ones instead."""
+    """A state was compacted: whoever shares all its rows has the merged ones instead.
+
+    Of rows that wait in a lookup those are left out that have found their match by the version of `view`: they serve
+    views of that version only.
+    """
+    settled = isinstance(view.state_node(old.key), Waiting)
     for other in (view, *view.engine.loaded_views()):
         held = other.states.get(old.key)
-        if held is not None and held.segments == old.segments:
-            other.states[old.key] = merged
+        if held is None or held.segments != old.segments or (settled and other.version != view.version):
+            continue
+        other.states[old.key] = merged
 
 
 def _computes_alike(other: View, view: View) -> bool:

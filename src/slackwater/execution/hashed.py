@@ -8,9 +8,14 @@ place where its own would have been built:
 
 Spark does the same within one query, where two joins need the same table (`ReusedExchangeExec`).
 
-What Spark has put on top of the rows, projections and filters that follow from the join's own condition, is left out:
-the table has all rows and all columns, and the join refuses what does not match. `LookupJoin.index` sees to it that
-nothing else can be there.
+Spark puts projections and filters on top of the rows. The table has all rows and all columns: projections that pick
+columns are left out, and what a filter asks for is asked by the join, of each row that it finds:
+
+    asking ⋈ σ(rows)   →   asking ⋈ rows with σ in the join's condition
+
+That holds for every join that builds its table on the side whose rows it does not have to keep, and it builds on no
+other. Some of the filters follow from the join's own condition. Others were above the join in the query, and Spark
+pushed them down: without them, lines of orders that a query does not ask for would be among its rows.
 """
 
 from __future__ import annotations
@@ -93,27 +98,103 @@ class Place:
         return reused(self.leaf.output(), hashed.exchange(spark, self.mode, rows))
 
 
-def places(spark: SparkSession, plan: JavaObject, named: Callable[[JavaObject], str | None]) -> list[Place]:
-    """The joins of a physical plan that look up an index; `named` says which index a leaf reads, if any."""
-    found: list[Place] = []
-    _search(spark, plan, named, found)
-    return found
+Named = Callable[["JavaObject"], "str | None"]
+"""Says which index a leaf reads, if any."""
 
 
-def _search(spark: SparkSession, plan: JavaObject, named: Callable[[JavaObject], str | None],
-            found: list[Place]) -> None:  # fmt: skip
-    children = plan.children()
-    if plan.getClass().getSimpleName() == "BroadcastHashJoinExec":
+@dataclass(frozen=True, slots=True)
+class _Lookup:
+    """A join that looks something up: which of its inputs is looked up, and what is at the bottom of that."""
+
+    join: JavaObject
+    at: int
+    side: JavaObject
+    leaf: JavaObject
+    name: str
+
+
+def places(spark: SparkSession, plan: JavaObject, named: Named) -> list[Place]:
+    """The joins of a physical plan that look up an index, after `with_conditions`."""
+    return [
+        Place(x.name, x.side, x.leaf, arguments_of(spark, x.leaf), _mode(spark, x.join, x.at, x.side, x.leaf))
+        for x in _lookups(plan, named)
+    ]
+
+
+def with_conditions(spark: SparkSession, plan: JavaObject, named: Named) -> JavaObject:
+    """The plan with the filters over what is looked up in the conditions of the joins that look it up."""
+    while True:
+        found = [(lookup, _filter(lookup.side)) for lookup in _lookups(plan, named)]
+        lookup, refusing = next((x for x in found if x[1] is not None), (None, None))
+        if lookup is None or refusing is None:
+            return plan
+        plan = _exchange(spark, plan, lookup.join, _asking(spark, lookup, refusing))
+
+
+def _asking(spark: SparkSession, lookup: _Lookup, refusing: JavaObject) -> JavaObject:
+    """The join, which now asks for what a filter below it has asked for."""
+    join, jvm = lookup.join, _jvm(spark)
+    keys = _each(join.leftKeys() if lookup.at == 0 else join.rightKeys())
+    terms = [x for x in _conjuncts(refusing.condition()) if not _says_no_null(x, keys)]
+    if join.condition().isDefined():
+        terms.insert(0, join.condition().get())
+    arguments = arguments_of(spark, join)
+    names = [join.productElementName(i) for i in range(join.productArity())]
+    if terms:
+        both = terms[0]
+        for term in terms[1:]:
+            both = jvm.org.apache.spark.sql.catalyst.expressions.And(both, term)
+        arguments[names.index("condition")] = jvm.scala.Some(both)
+    arguments[names.index("left" if lookup.at == 0 else "right")] = _exchange(
+        spark, lookup.side, refusing, refusing.child()
+    )
+    return join.makeCopy(arguments)
+
+
+def _says_no_null(term: JavaObject, keys: list[JavaObject]) -> bool:
+    """Whether a term only keeps out keys that are NULL, which no key equals."""
+    return term.getClass().getSimpleName() == "IsNotNull" and any(term.child().semanticEquals(key) for key in keys)
+
+
+def _conjuncts(term: JavaObject) -> list[JavaObject]:
+    if term.getClass().getSimpleName() != "And":
+        return [term]
+    return [*_conjuncts(term.left()), *_conjuncts(term.right())]
+
+
+def _exchange(spark: SparkSession, plan: JavaObject, old: JavaObject, new: JavaObject) -> JavaObject:
+    jvm = _jvm(spark)
+    known = jvm.java.util.IdentityHashMap()
+    known.put(old, new)
+    return plan.transformUp(jvm.scala.jdk.javaapi.CollectionConverters.asScala(known))
+
+
+def _jvm(spark: SparkSession) -> Any:
+    return spark._jvm
+
+
+def _each(found: Any) -> list[Any]:
+    return [found.apply(i) for i in range(found.size())]
+
+
+def _lookups(plan: JavaObject, named: Named) -> list[_Lookup]:
+    children = _each(plan.children())
+    if plan.getClass().getSimpleName() == "BroadcastHashJoinExec" and not plan.isNullAwareAntiJoin():
         at = 0 if plan.buildSide().toString() == "BuildLeft" else 1
-        side = children.apply(at)
-        leaf = _bare_leaf(side)
+        leaf = _bare_leaf(children[at])
         name = named(leaf) if leaf is not None else None
         if leaf is not None and name is not None:
-            found.append(Place(name, side, leaf, arguments_of(spark, leaf), _mode(spark, plan, at, side, leaf)))
-            _search(spark, children.apply(1 - at), named, found)
-            return
-    for i in range(children.size()):
-        _search(spark, children.apply(i), named, found)
+            return [_Lookup(plan, at, children[at], leaf, name), *_lookups(children[1 - at], named)]
+    return [lookup for child in children for lookup in _lookups(child, named)]
+
+
+def _filter(plan: JavaObject) -> JavaObject | None:
+    """The filter above a bare leaf, if there is one."""
+    while plan.getClass().getSimpleName() in _BARE:
+        if plan.getClass().getSimpleName() == "FilterExec":
+            return plan
+        plan = plan.child()
+    return None
 
 
 def _bare_leaf(plan: JavaObject) -> JavaObject | None:
@@ -144,8 +225,4 @@ def arguments_of(spark: SparkSession, leaf: JavaObject) -> Any:
 
 def _mode(spark: SparkSession, join: JavaObject, at: int, side: JavaObject, leaf: JavaObject) -> JavaObject:
     """How the join wants its table built if all columns of the leaf are in it."""
-    jvm: Any = spark._jvm
-    bare = jvm.java.util.IdentityHashMap()
-    bare.put(side, leaf)
-    over = join.transformUp(jvm.scala.jdk.javaapi.CollectionConverters.asScala(bare))
-    return over.requiredChildDistribution().apply(at).mode()
+    return _exchange(spark, join, side, leaf).requiredChildDistribution().apply(at).mode()

@@ -30,7 +30,7 @@ from weakref import WeakKeyDictionary
 from pyspark.sql import DataFrame, SparkSession
 
 from slackwater.execution.binding import name_frame
-from slackwater.execution.hashed import Hashed, Place, arguments_of, places
+from slackwater.execution.hashed import Hashed, Place, arguments_of, places, with_conditions
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -145,13 +145,13 @@ def query(spark: SparkSession, text: str, sources: Mapping[str, Source], *, agai
     for name, source in sorted(sources.items()):
         name_frame(spark, name, source.frame(), lasts=source.lasts)
     frame = spark.sql(text)
-    found = _places(spark, frame, sources)
+    physical, found = _with_places(spark, frame._jdf.queryExecution().sparkPlan(), sources)
     if again:
-        kept.put(text, _plan_of(spark, frame, sources, found))
+        kept.put(text, _plan_of(spark, frame, physical, sources, found))
     if not found:
         return frame
-    execution = frame._jdf.queryExecution()
-    return _put_in(spark, execution.optimizedPlan(), execution.sparkPlan(), _tables(spark, found, sources))
+    optimized = frame._jdf.queryExecution().optimizedPlan()
+    return _put_in(spark, optimized, physical, _tables(spark, found, sources))
 
 
 def files_source(frame: DataFrame) -> Source:
@@ -215,13 +215,20 @@ def _each(found: Any) -> list[Any]:
     return [found.apply(i) for i in range(found.size())]
 
 
-def _places(spark: SparkSession, frame: DataFrame, sources: Mapping[str, Source]) -> tuple[Place, ...]:
-    """Where a query looks something up in an index."""
+def _with_places(
+    spark: SparkSession, physical: JavaObject, sources: Mapping[str, Source]
+) -> tuple[JavaObject, tuple[Place, ...]]:
+    """A plan ready for what stands in the place of its indexes, and these places."""
     indexes = {name: source for name, source in sources.items() if source.hashed is not None}
     if not indexes:
-        return ()
+        return physical, ()
     ids = {int(rdd.id()): name for name, source in indexes.items() for rdd in source.leaves or ()}
-    return tuple(places(spark, frame._jdf.queryExecution().sparkPlan(), lambda leaf: ids.get(int(leaf.rdd().id()))))
+
+    def named(leaf: JavaObject) -> str | None:
+        return ids.get(int(leaf.rdd().id()))
+
+    ready = with_conditions(spark, physical, named)
+    return ready, tuple(places(spark, ready, named))
 
 
 def _tables(spark: SparkSession, found: tuple[Place, ...], sources: Mapping[str, Source]) -> Any:
@@ -237,8 +244,9 @@ def _tables(spark: SparkSession, found: tuple[Place, ...], sources: Mapping[str,
 
 
 def _plan_of(
-    spark: SparkSession, frame: DataFrame, sources: Mapping[str, Source], found: tuple[Place, ...]
-) -> _Plan | None:
+    spark: SparkSession, frame: DataFrame, physical: JavaObject, sources: Mapping[str, Source],
+    found: tuple[Place, ...],
+) -> _Plan | None:  # fmt: skip
     """The plan of a query with its leaves told apart; None where that cannot be done."""
     if any(s.leaves is None for s in sources.values()):
         return None
@@ -247,11 +255,11 @@ def _plan_of(
         for ordinal, leaf in enumerate(source.leaves or ()):
             if named.put(leaf, json.dumps([name, ordinal])) is not None:
                 return None  # the same rows under two names
-    execution = frame._jdf.queryExecution()
-    if not execution.optimizedPlan().subqueriesAll().isEmpty():
+    optimized = frame._jdf.queryExecution().optimizedPlan()
+    if not optimized.subqueriesAll().isEmpty():
         return None
-    leaves = []
-    for node in _each(execution.sparkPlan().collectLeaves()):
+    leaves, tables = [], [place.name for place in found]
+    for node in _each(physical.collectLeaves()):
         kind = node.getClass().getSimpleName()
         if kind in _FIXED:
             continue
@@ -261,10 +269,14 @@ def _plan_of(
         read = named.get(getattr(node, told)())
         if read is None:
             return None
-        if sources[json.loads(read)[0]].hashed is not None:
+        name = json.loads(read)[0]
+        if sources[name].hashed is not None:
+            if name not in tables:
+                return None  # Spark found another way to join, and reads the rows
+            tables.remove(name)
             continue  # the table takes its place
         leaves.append(_Leaf(node, arguments_of(spark, node), position, *json.loads(read)))
-    return _Plan(execution.optimizedPlan(), execution.sparkPlan(), tuple(leaves), found,
+    return _Plan(optimized, physical, tuple(leaves), found,
                  {name: s.shape for name, s in sources.items()}, sum(s.size for s in sources.values()))  # fmt: skip
 
 
