@@ -196,7 +196,12 @@ class Expressions:
             Column(f"mode({number}, true)"), Column(f"try_sum({number})"), Column(f"count_if({number} > 0)"),
             Column(f"kurtosis({number})", "float"), Column(f"regr_count({number}, {number})"),
         ])  # fmt: skip
-        return Column(f"{made.text}{where if 'WITHIN' not in made.text else ''} {ONLY_SPARK}", made.kind)
+        text = made.text
+        if text.startswith("sort_array("):  # the filter is that of the aggregate inside
+            text = f"{text[:-1]}{where})"
+        elif "WITHIN" not in text:
+            text += where
+        return Column(f"{text} {ONLY_SPARK}", made.kind)
 
     def having(self) -> str:
         """A condition over groups."""
