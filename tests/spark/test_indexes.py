@@ -205,6 +205,28 @@ def test_keys_of_several_columns_and_conditions_beside_them(tmp_path: Path, spar
         assert view.verify()
 
 
+def test_null_safe_equality_beside_a_key(tmp_path: Path, spark: SparkSession) -> None:
+    """Spark would hash by it as well, once nothing has come since: the table is asked for in one way."""
+    with sw.Engine(tmp_path / "wh", spark=spark) as engine:
+        prices = engine.create_table("prices", "item INT, grade STRING, price INT", key=["item"])
+        sold = engine.create_table("sold", "item INT, grade STRING, amount INT")
+        grades = ["a", None, "b"]
+        prices.insert([(n, grades[n % 3], n) for n in range(40)])
+        sold.insert([(n % 50, grades[n % 2], n % 7) for n in range(200)])
+        query = """SELECT p.item, sum(p.price * s.amount) AS total FROM sold s
+                   JOIN prices p ON s.item = p.item AND s.grade <=> p.grade GROUP BY p.item"""
+        view = engine.create_view("v", query)
+        assert len(indexes(view)) == 1
+        for turn in range(4):
+            sold.insert([(n, grade, 6) for n in range(turn, 50, 7) for grade in grades])
+            if turn in (1, 3):
+                prices.insert([(40 + turn, grades[turn % 2], 1)])
+            report = view.refresh()
+            assert report.mode == "incremental", report.reason
+            assert probes(view)
+            assert view.verify()
+
+
 FILTERED = {
     "a condition on the side that is kept": """SELECT c.region, count(l.oid) AS n FROM orders o
         JOIN customers c ON o.cid = c.cid LEFT JOIN lines l ON l.oid = o.oid AND o.open GROUP BY c.region""",

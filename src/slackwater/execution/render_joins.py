@@ -67,18 +67,19 @@ def probe(node: Probe, asking: str, index: str, since: str | None) -> str:
 def _beside_the_key(lookup: LookupJoin) -> list[str]:
     """The terms of a lookup's condition beside those that name the key, none of which looks like one.
 
-    Counter-example: Spark makes `=` a part of the key that it hashes by wherever it can, and takes the parts in the
-    order of the text. The table that is kept is hashed by the key alone, in the order of the pairs.
+    Counter-example: Spark makes `=` and `<=>` a part of the key that it hashes by wherever it can, and takes the parts
+    in the order of the text. The table that is kept is hashed by the key alone, in the order of the pairs.
     """
     named = [frozenset((p.asks.text, quote(p.column))) for p in lookup.pairs]
     terms = lookup.condition.conjuncts() if lookup.condition is not None else ()
     found = []
     for term in terms:
-        if term.op != "=" or term.args[0].dtype in UNORDERED:
+        if term.op not in ("=", "<=>") or term.args[0].dtype in UNORDERED:
             found.append(term.text)
-        elif frozenset(arg.text for arg in term.args) not in named:
+        elif term.op == "<=>" or frozenset(arg.text for arg in term.args) not in named:
             one, two = (arg.text for arg in term.args)
-            found.append(f"({one} >= {two} AND {one} <= {two})")
+            equal = f"({one} >= {two} AND {one} <= {two})"
+            found.append(equal if term.op == "=" else f"(({one} IS NULL AND {two} IS NULL) OR {equal})")
     return found
 
 

@@ -61,7 +61,9 @@ class WarehouseFiles:
         if found is None:
             if len(self._frames) >= KEPT_FRAMES:
                 self._frames.pop(next(iter(self._frames)))
-            found = self._frames[slot] = spark.read.schema(schema).parquet(*(self.readable(p) for p in paths))
+            # To a dictionary -0.0 is another number than 0.0, so that a filter would leave out rows that have it.
+            reader = spark.read.schema(schema).option("parquet.filter.dictionary.enabled", "false")
+            found = self._frames[slot] = reader.parquet(*(self.readable(p) for p in paths))
         return found
 
     def write(self, frame: DataFrame, owner: str, area: str = DATA) -> str:
@@ -77,7 +79,11 @@ class WarehouseFiles:
         with self.writing(path):
             directory = self.root / path
             directory.mkdir(parents=True)
-            pq.write_table(table, directory / f"part-{uuid.uuid4().hex}.parquet", coerce_timestamps="us")
+            # Arrow's least and greatest know nothing of NaN, and a filter of Spark, to which NaN is the greatest, goes
+            # by them. Spark itself writes none where there is a NaN.
+            bounded = [field.name for field in table.schema if not pa.types.is_floating(field.type)]
+            pq.write_table(table, directory / f"part-{uuid.uuid4().hex}.parquet", coerce_timestamps="us",
+                           write_statistics=bounded)  # fmt: skip
         return path
 
     @contextmanager

@@ -1,0 +1,50 @@
+"""Filters that Spark pushes into files: what the files say of themselves must not cost a row."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import slackwater as sw
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.mark.parametrize("condition", ["x > 5", "x >= 5", "x <> 1.0", "x = double('NaN')", "NOT x <= 5"])
+@pytest.mark.parametrize("number", ["DOUBLE", "FLOAT"])
+def test_the_greatest_of_all_numbers_is_found_among_changes(engine: sw.Engine, condition: str, number: str) -> None:
+    """The changes of a view are written by Arrow, whose greatest number of a file is never NaN."""
+    table = engine.create_table("t", f"id INT, x {number}")
+    table.insert([(0, 1.0), (9, None)])
+    below = engine.create_view("below", "SELECT id, x FROM t")
+    above = engine.create_view("above", f"SELECT id FROM below WHERE {condition}")
+    for turn in (1, 2):
+        table.insert([(10 * turn, 1.0), (10 * turn + 1, math.nan)])
+        above.refresh()
+        assert ids(above) == [11, 21][:turn]
+        assert sorted(row.id for row in below.result().where(condition).select("id").collect()) == [11, 21][:turn]
+
+
+@pytest.mark.parametrize(
+    ("condition", "kept"),
+    [("x >= 0", {0, 2}), ("x = 0", {0, 2}), ("x IN (0.0D, 7.0D)", {0, 2}), ("x < 0", {1}), ("x <= 0", {0, 1, 2})],
+)
+@pytest.mark.parametrize("zero", [-0.0, 0.0])
+def test_both_zeros_are_found(engine: sw.Engine, zero: float, condition: str, kept: set[int]) -> None:
+    """The dictionary of a file tells -0.0 from 0.0, which no comparison does."""
+    table = engine.create_table("t", "id INT, x DOUBLE")
+    table.insert([(100, 3.5)])
+    view = engine.create_view("v", f"SELECT id, x FROM t WHERE ({condition}) AND id < 100")
+    rows = [(i, (zero, -1.0, zero)[i % 3]) for i in range(30)]
+    table.insert(rows)
+    view.refresh()
+    assert ids(view) == [i for i, _ in rows if i % 3 in kept]
+    assert sorted(row.id for row in table.snapshot().where(f"({condition}) AND id < 100").collect()) == ids(view)
+    table.delete(rows[:6])
+    view.refresh()
+    assert ids(view) == [i for i, _ in rows[6:] if i % 3 in kept]
+
+
+def ids(view: sw.View) -> list[int]:
+    return sorted(row.id for row in view.result().collect())
