@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import tempfile
 import time
@@ -18,12 +17,11 @@ from pyspark.sql import SparkSession
 import slackwater as sw
 from slackwater.algebra.nodes import Opaque
 from slackwater.errors import QueryRefused
-from slackwater.execution import compaction, modes
-from slackwater.planning import lookup_costing, plain_rules
 from tests.fuzz import sql
 from tests.fuzz.duck import Twin, difference
 from tests.fuzz.interpreted import interpreted
 from tests.fuzz.own_functions import declare
+from tests.fuzz.sizes import beyond, drawn
 from tests.fuzz.tables import MAP, Round, Row, Story
 from tests.fuzz.wanted import EACH_STEP, LATE, VIEWS, Wanted, draw
 
@@ -78,26 +76,12 @@ class Tally:
 
 @contextmanager
 def warehouse(spark: SparkSession, seed: int) -> Iterator[sw.Engine]:
-    """A fresh warehouse; some have a budget for next to nothing, some merge segments as soon as they can.
-
-    The tables are so small that most deltas are large against them: mostly they are followed all the same. Some keep
-    what waits in lookups, and hash tables of what is looked up, however few rows these have.
-    """
-    settings = [(compaction, name, 2) for name in ("STATE_SEGMENTS", "RESULT_SEGMENTS", "TABLE_SEGMENTS") if seed % 2]
-    settings += [(modes, "LARGE_DELTA", math.inf)] if seed % 7 else []
-    settings += [(plain_rules, "MANY", 0), (lookup_costing, "SENT_ANYWAY", 0)] if seed % 3 == 0 else []
-    before = [(module, name, getattr(module, name)) for module, name, _ in settings]
-    try:
-        for module, name, value in settings:
-            setattr(module, name, value)
-        with tempfile.TemporaryDirectory(prefix="slackwater-fuzz-") as scratch:
-            budget: str | int = "1GB" if seed % 5 else 3_000
-            path = Path(scratch) / "wh"
-            with sw.Engine(path, spark=spark, save_states=False, memory_budget=budget) as engine:
-                yield engine
-    finally:
-        for module, name, value in before:
-            setattr(module, name, value)
+    """A fresh warehouse; some have a budget for next to nothing, most have sizes beyond which other ways are taken."""
+    with beyond(drawn(seed)), tempfile.TemporaryDirectory(prefix="slackwater-fuzz-") as scratch:
+        budget: str | int = "1GB" if seed % 5 else 3_000
+        path = Path(scratch) / "wh"
+        with sw.Engine(path, spark=spark, save_states=False, memory_budget=budget) as engine:
+            yield engine
 
 
 def play(engine: sw.Engine, story: Story, wanted: list[Wanted]) -> tuple[Tally, list[Failure]]:
@@ -316,7 +300,8 @@ def play_seed(spark: SparkSession, seed: int, views: int = VIEWS) -> tuple[Tally
     started = time.perf_counter()
     with warehouse(spark, seed) as engine:
         tally, failures = play(engine, story, wanted)
-    print(f"spark seed {seed}: {tally}; {len(failures)} failed; {time.perf_counter() - started:.0f} s", flush=True)
+    took = time.perf_counter() - started
+    print(f"spark seed {seed}: {tally}; {len(failures)} failed; {took:.0f} s; {', '.join(drawn(seed))}", flush=True)
     for told in tally.invalid:
         print(f"  invalid: {told}", flush=True)
     return tally, story, failures

@@ -6,6 +6,7 @@ import pytest
 
 import slackwater as sw
 from slackwater.delta.reasons import Way
+from slackwater.execution import verifying
 from tests.spark.settling import fresh
 from tests.spark.tides import check_rounds
 
@@ -66,3 +67,21 @@ def test_what_is_told_of_them(warehouse: sw.Engine) -> None:
         found = warehouse.check(sql.format(**names))
         assert found.verdict == "partly incremental", f"{name}: {found}"
         assert any(o.way is Way.MERGE for o in found.operators)
+
+
+def test_any_number_of_sums_that_differ_by_rounding_are_equal(
+    engine: sw.Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows that differ are looked at in part only; those that differ by rounding are no differences, however many."""
+    monkeypatch.setattr(verifying, "MOST_DIFFERENCES", 5)
+    monkeypatch.setattr(verifying, "recompute", lambda view: view.engine.spark.sql(
+        "SELECT CAST(id AS INT) AS g, id * 0.1D + 1e-13D AS s, CAST(id % 3 AS INT) AS n FROM range(100)"))  # fmt: skip
+    table = engine.create_table("t", "g INT, s DOUBLE, n INT")
+    table.insert([(n, n * 0.1, n % 3) for n in range(100)])
+    view = engine.create_view("v", "SELECT g, s, n FROM t")
+    assert view.verify()
+    table.insert([(7, 0.7, 1)])
+    view.refresh()
+    check = view.verify()
+    assert not check
+    assert [tuple(row) for row in check.unexpected] == [(7, 0.7, 1)]

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import slackwater as sw
+from slackwater.execution import compaction
 from slackwater.sources import Poll, candidates, polling
 from tests.spark.landed import HEADER, SCHEMA, arrow, codes, ids, json_line, land, left_behind, line, refused
 
@@ -273,6 +274,26 @@ def test_a_field_missing_from_some_lines_of_json_is_null(table: sw.Table, landin
     land(landing, "a.json", json_line(1) + '{"id": 2}\n')
     assert source.poll().rows == 2
     assert [row["name"] for row in table.snapshot().orderBy("id").collect()] == ["n1", None]
+
+
+def test_a_first_version_of_many_segments_is_merged(
+    engine: sw.Engine, landing: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A poll that sets files aside takes the others in parts; nothing came before that they could be merged into."""
+    monkeypatch.setattr(compaction, "TABLE_SEGMENTS", 2)
+    table = engine.create_table("keyed", SCHEMA, key=["id"])
+    for at, number in enumerate([1, 1, 2, 2, 3, 3, 4, 4]):
+        os.utime(land(landing, f"{at}.csv", HEADER + line(number)), ns=(at, at))
+    view = engine.create_view("v", "SELECT id, name FROM keyed")
+    table.landing_directory(str(landing)).poll()
+    assert len(engine.catalog.segments(f"t{table.id}")) > 2
+    view.refresh()
+    assert len(engine.catalog.segments(f"t{table.id}")) <= 2
+    table.insert([(9, "new", None, None)])
+    assert view.refresh().mode != "none"
+    assert view.verify()
+    assert ids(table) == [1, 2, 3, 4, 9]
+    assert left_behind(engine) == []
 
 
 def test_files_whose_keys_collide_are_set_aside(engine: sw.Engine, landing: Path) -> None:

@@ -72,5 +72,8 @@ def test_a_plan_is_made_anew_for_another_situation() -> None:
     assert not now.like(situation(orders=1500.0, lines=4000.0))
     assert not now.like(situation(free=2e9, orders=1000.0, lines=4000.0))
     assert not now.like(situation(states=(), orders=1000.0, lines=4000.0))
+    assert not now.like(replace(now, plan="of another join order"))
+    assert replace(now, rows={"orders": 1e6}).like(replace(now, rows={"orders": 1.3e6}))
+    assert not replace(now, rows={"orders": 1e6}).like(replace(now, rows={"orders": 2e6}))
     deleting = replace(now, coming={**now.coming, "orders": Expected(1000.0, 0.5)})
     assert not now.like(deleting)

@@ -177,7 +177,7 @@ def compact_tables(engine: Engine, names: Sequence[str]) -> None:
             continue
         first = ready[0]
         rest = [s for s in ready if s.first_version > first.last_version]
-        whole = sum(s.row_count for s in rest) > GROWN * first.row_count
+        whole = sum(s.row_count for s in rest) > GROWN * first.row_count or len(rest) < 2
         chosen = ready if whole else rest
         made = _merged_table(engine, table.reader(engine.spark), chosen, owner)
         _commit_merge(engine, owner, chosen, made, name)

@@ -237,11 +237,19 @@ class Refresher:
         Where the budget is nearly used up, whatever has been added to: memory that waits in vain would cost a state.
         """
         view = self.view
-        grown = view.grown & set(self.at_hand)
+        grown = {key for key in view.grown & set(self.at_hand) if self._can_settle(key)}
         if not grown and view.state_bytes() > TIGHT * self.free():
             waiting = {node_key(x) for x in view.plan.keepable() if isinstance(x, Waiting)}
-            grown = {key for key in waiting & set(self.at_hand) if len(self.at_hand[key].segments) > 2}
+            loose = {key for key in waiting & set(self.at_hand) if len(self.at_hand[key].segments) > 2}
+            grown = {key for key in loose if self._can_settle(key)}
         return frozenset(sorted(grown, key=lambda key: -view.known_bytes().get(key, 0))[:1])
+
+    def _can_settle(self, key: str) -> bool:
+        """Whether this refresh can make a state anew: rows that wait, and to which nothing comes, are carried on."""
+        node, changed = self.view.state_node(key), self.changes.keys()
+        if not isinstance(node, Waiting):
+            return True
+        return any(isinstance(x, Scan) and x.table in changed for x in node.rows.walk())
 
     def _to_send(self) -> Callable[[Rel], float]:
         """Which full outputs are few enough to be sent to every task, from what is known of the plan's rows."""
@@ -318,7 +326,9 @@ class Refresher:
             return plan_next(self.facts(), view.strategy, self.free(), expected, at_hand)
 
         # A plan that fits stays good while what is free and what is expected stay about the same.
-        planned = view.planned_states(Situation(mode, at_hand, self.free(), expected), plan)
+        rows = {t: float(s.rows) for t, s in self.tables.items()}
+        situation = Situation(mode, at_hand, self.free(), expected, node_key(view.plan), rows)
+        planned = view.planned_states(situation, plan)
         return planned if planned.size <= self.free() else plan()
 
     def next_at_hand(self, mode: str, states: frozenset[str], changes: Mapping[str, Change]) -> AtHand:

@@ -97,19 +97,25 @@ class Situation:
         at_hand: the states that are there, and what the run computes anyway.
         free: bytes for states.
         coming: the next delta.
+        plan: the key of the plan: another one has other states.
+        rows: what the tables hold.
     """
 
     mode: str
     at_hand: AtHand
     free: float
     coming: Mapping[str, Expected]
+    plan: str = ""
+    rows: Mapping[str, float] = field(default_factory=dict)
 
     def like(self, other: Situation) -> bool:
         """Whether a choice that was made in this situation is as good in another."""
         ours, theirs = self.at_hand, other.at_hand
         return (
-            (self.mode, ours.states, ours.passing) == (other.mode, theirs.states, theirs.passing)
+            (self.mode, self.plan, ours.states, ours.passing) == (other.mode, other.plan, theirs.states, theirs.passing)
             and self.coming.keys() == other.coming.keys()
+            and self.rows.keys() == other.rows.keys()
+            and all(_alike(n, other.rows[t]) for t, n in self.rows.items())
             and _alike(self.free, other.free)
             and all(_alike(e.rows, other.coming[t].rows) for t, e in self.coming.items())
             and all(abs(e.deletes - other.coming[t].deletes) <= 0.2 for t, e in self.coming.items())

@@ -91,11 +91,15 @@ def _chosen_by(view: View) -> tuple[int, ...] | None:
 
 
 def _differing(spark: SparkSession, expected: DataFrame, actual: DataFrame, fields: Schema) -> list[Row]:
-    """Rows that one of two bags lacks, with the weight +1 where it is the second."""
+    """Rows that one of two bags lacks, with the weight +1 where it is the second.
+
+    As many as can be looked at; but all where some of them may be noise, because those beside it may not be.
+    """
     names = [f.name for f in fields]
     signed = expected.select(*names, F.lit(1).alias(WEIGHT)).unionAll(actual.select(*names, F.lit(-1).alias(WEIGHT)))
     net = consolidated("SELECT * FROM {both}", fields, plain=False, loose=True)
-    return spark.sql(net, both=signed).limit(MOST_DIFFERENCES).collect()
+    found = spark.sql(net, both=signed)
+    return (found if any(is_float(f.dtype) for f in fields) else found.limit(MOST_DIFFERENCES)).collect()
 
 
 def _mentioned(view: View) -> list[str]:
@@ -139,9 +143,10 @@ def _without_noise(missing: list[Any], unexpected: list[Any], floats: list[bool]
         return missing, unexpected
     rest: list[Any] = []
     waiting: dict[Any, list[Any]] = {}
-    for row in unexpected:
+    # In order, the first candidates are the likely ones, however many there are.
+    for row in sorted(unexpected, key=lambda r: _float_part(r, floats)):
         waiting.setdefault(_exact_part(row, floats), []).append(row)
-    for row in missing:
+    for row in sorted(missing, key=lambda r: _float_part(r, floats)):
         candidates = waiting.get(_exact_part(row, floats), [])
         match = next((c for c in candidates if _close(row, c, floats)), None)
         if match is None:
@@ -153,6 +158,12 @@ def _without_noise(missing: list[Any], unexpected: list[Any], floats: list[bool]
 
 def _exact_part(row: Any, floats: list[bool]) -> str:
     return repr([v for v, is_f in zip(row, floats, strict=True) if not is_f])
+
+
+def _float_part(row: Any, floats: list[bool]) -> list[tuple[int, float]]:
+    """The numbers of a row, to be put in order: NULL first and NaN last."""
+    values = [v for v, is_f in zip(row, floats, strict=True) if is_f]
+    return [(0, 0.0) if v is None else (2, 0.0) if math.isnan(v) else (1, v) for v in values]
 
 
 def _close(a: Any, b: Any, floats: list[bool]) -> bool:

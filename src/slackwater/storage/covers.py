@@ -39,13 +39,13 @@ class Covers:
         if known is None or known[0] != state:
             known = self._known[owner] = (state, {})
         asked = (after, min(upto, last), per_version)  # beyond the last change there is nothing to tell apart
-        if asked not in known[1]:
+        found = known[1].get(asked)
+        if found is None:
             found = _cover(connection, owner, after, upto, per_version=per_version)
             if len(known[1]) >= KEPT:
                 known[1].clear()
             known[1][asked] = found
-            return found
-        return known[1][asked]
+        return found
 
 
 def records_of(connection: Connection, owner: str) -> State:

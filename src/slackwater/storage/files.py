@@ -13,6 +13,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -40,6 +41,7 @@ class WarehouseFiles:
         """`root` is the warehouse directory."""
         self.root = root
         self._frames: dict[tuple[int, tuple[str, ...], str], DataFrame] = {}
+        self._lock = Lock()
         self._spans: dict[tuple[str, str], tuple[Any, Any] | None] = {}
 
     def new_path(self, owner: str, area: str = DATA) -> str:
@@ -59,11 +61,13 @@ class WarehouseFiles:
         slot = (id(spark), paths, schema.json())
         found = self._frames.get(slot)
         if found is None:
-            if len(self._frames) >= KEPT_FRAMES:
-                self._frames.pop(next(iter(self._frames)))
             # To a dictionary -0.0 is another number than 0.0, so that a filter would leave out rows that have it.
             reader = spark.read.schema(schema).option("parquet.filter.dictionary.enabled", "false")
-            found = self._frames[slot] = reader.parquet(*(self.readable(p) for p in paths))
+            found = reader.parquet(*(self.readable(p) for p in paths))
+            with self._lock:
+                while len(self._frames) >= KEPT_FRAMES:
+                    self._frames.pop(next(iter(self._frames)))
+                self._frames[slot] = found
         return found
 
     def write(self, frame: DataFrame, owner: str, area: str = DATA) -> str:
