@@ -336,13 +336,21 @@ def _take_large(
     frame: DataFrame, signed: bool, physical: list[str], files: WarehouseFiles, owner: str
 ) -> list[NewSegment]:
     if not signed:
-        return [s for s in [files.segment(1, files.write(frame, owner))] if s.row_count]
+        return _with_rows([files.segment(1, files.write(frame, owner))], files)
     cut, segment = checkpoint(frame)
     try:
         made = []
         for sign in (1, -1):
             rows = cut.where(F.col(WEIGHT) == sign).select(*physical)
             made.append(files.segment(sign, files.write(rows, owner)))
-        return [s for s in made if s.row_count]
+        return _with_rows(made, files)
     finally:
         release([segment])
+
+
+def _with_rows(made: list[NewSegment], files: WarehouseFiles) -> list[NewSegment]:
+    """The segments that have rows; the files of the others go."""
+    for segment in made:
+        if not segment.row_count:
+            files.remove(segment.path)
+    return [s for s in made if s.row_count]
