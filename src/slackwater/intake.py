@@ -9,32 +9,19 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    ByteType,
-    DataType,
-    DecimalType,
-    DoubleType,
-    FloatType,
-    IntegerType,
-    LongType,
-    NullType,
-    ShortType,
-    StringType,
-    StructField,
-    StructType,
-)  # fmt: skip
+from pyspark.sql.types import StructField, StructType
 
 from slackwater.algebra.expressions import quote
+from slackwater.arrow_times import in_microseconds
+from slackwater.cell_checks import refuse_lossy_rows
 from slackwater.errors import TableError
+from slackwater.widening import widens
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Rows = Any
 """A Spark, pandas or polars DataFrame, an Arrow table, or a list of dicts, tuples or Rows."""
-
-_INTEGERS: tuple[type[DataType], ...] = (ByteType, ShortType, IntegerType, LongType)
-_DIGITS: dict[type[DataType], int] = {ByteType: 3, ShortType: 5, IntegerType: 10, LongType: 20}
 
 
 def to_frame(rows: Rows, schema: StructType, spark: SparkSession, table: str) -> DataFrame:
@@ -82,17 +69,19 @@ def _from_arrow(rows: pa.Table | pa.RecordBatch, schema: StructType, spark: Spar
     data = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
     check_columns(data.column_names, schema, table)
     try:
-        return spark.createDataFrame(data)
+        return spark.createDataFrame(in_microseconds(data))
     except (PySparkException, pa.ArrowException) as error:
         raise _wrong_type(table, error) from error
 
 
 def _from_pandas(rows: pd.DataFrame, schema: StructType, spark: SparkSession, table: str) -> DataFrame:
+    # Whoever has a frame has pandas loaded; nobody else needs to wait for it.
+    from slackwater.pandas_columns import from_pandas
+
     check_columns([str(c) for c in rows.columns], schema, table)
-    ordered = rows[[f.name for f in schema]]
     try:
-        return spark.createDataFrame(ordered, _loose(schema))
-    except (PySparkException, pa.ArrowException, TypeError, ValueError) as error:
+        return spark.createDataFrame(from_pandas(rows, schema, table), _loose(schema))
+    except (PySparkException, pa.ArrowException) as error:
         raise _wrong_type(table, error) from error
 
 
@@ -113,24 +102,11 @@ def _from_list(rows: Sequence[Any], schema: StructType, spark: SparkSession, tab
             tuples.append(tuple(row))
         else:
             raise TableError("INPUT_KIND", f"row {at} is a {type(row).__name__}", "give dicts or tuples")
-    _refuse_made_up_strings(tuples, schema, table)
+    refuse_lossy_rows(tuples, schema, table)
     try:
         return spark.createDataFrame(tuples, _loose(schema))
-    except (PySparkException, pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+    except (PySparkException, pa.ArrowException, TypeError, ValueError, OverflowError, AssertionError) as error:
         raise _wrong_type(table, error) from error
-
-
-def _refuse_made_up_strings(rows: list[tuple[Any, ...]], schema: StructType, table: str) -> None:
-    """PySpark turns anything in a list into a string, if a string is wanted."""
-    for at, field in enumerate(schema):
-        if isinstance(field.dataType, StringType):
-            wrong = next((r[at] for r in rows if r[at] is not None and not isinstance(r[at], str)), None)
-            if wrong is not None:
-                raise TableError(
-                    "COLUMN_TYPE",
-                    f"column {field.name!r} of {table!r} is a string, the rows have {wrong!r}",
-                    "convert the values first; see table.schema for the types",
-                )
 
 
 def _loose(schema: StructType) -> StructType:
@@ -156,19 +132,3 @@ def _fitted(frame: DataFrame, schema: StructType, table: str) -> DataFrame:
         column = F.col(quote(f.name))
         columns.append((column if given[f.name] == f.dataType else column.cast(f.dataType)).alias(f.name))
     return frame.select(*columns)
-
-
-def widens(given: DataType, wanted: DataType) -> bool:
-    """Whether every value of one type is a value of the other."""
-    if isinstance(given, NullType):
-        return True
-    if type(given) in _INTEGERS and type(wanted) in _INTEGERS:
-        return _INTEGERS.index(type(given)) <= _INTEGERS.index(type(wanted))
-    if type(given) in _INTEGERS and isinstance(wanted, DecimalType):
-        return wanted.precision - wanted.scale >= _DIGITS[type(given)]
-    if isinstance(given, FloatType) and isinstance(wanted, DoubleType):
-        return True
-    if isinstance(given, DecimalType) and isinstance(wanted, DecimalType):
-        return wanted.scale >= given.scale and wanted.precision - wanted.scale >= given.precision - given.scale
-    # Nullability and field metadata do not matter.
-    return given.simpleString() == wanted.simpleString()
