@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from slackwater.storage.files import WarehouseFiles
 
@@ -39,3 +40,13 @@ def test_a_broken_file_tells_nothing(tmp_path: Path) -> None:
     broken = tmp_path / path / "part-0.parquet"
     broken.write_bytes(broken.read_bytes()[:-9])
     assert WarehouseFiles(tmp_path).span(path, "c0") is None
+
+
+@pytest.mark.parametrize("days", [2932897, -719163])
+def test_dates_that_python_does_not_have_tell_nothing(tmp_path: Path, days: int) -> None:
+    dates = pa.array([0, days], pa.int32()).cast(pa.date32())
+    (tmp_path / "data/t1/a").mkdir(parents=True)
+    pq.write_table(pa.table({"c0": dates, "c1": [1, 2]}), tmp_path / "data/t1/a/part-0.parquet")
+    files = WarehouseFiles(tmp_path)
+    assert files.span("data/t1/a", "c0") is None
+    assert files.span("data/t1/a", "c1") == (1, 2)

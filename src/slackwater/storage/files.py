@@ -165,7 +165,10 @@ def _span_of(files: list[Path], column: str) -> tuple[Any, Any] | None:
             told = footer.row_group(group).column(at).statistics if at is not None else None
             if told is None or not told.has_min_max or told.null_count:
                 return None
-            ends += [told.min, told.max]
+            try:
+                ends += [told.min, told.max]
+            except OverflowError:
+                return None  # Spark has dates that Python has not
     return (min(ends), max(ends)) if ends else None
 
 
