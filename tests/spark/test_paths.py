@@ -27,6 +27,8 @@ def test_a_path_is_not_a_pattern(tmp_path: Path, spark: SparkSession, name: str)
         source = table.landing_directory(str(landing))
         (landing / "x[1].csv").write_text("a,b\n109,9\n")
         assert source.poll().applied == ("x[1].csv",)
+        (landing / "x{2}.jsonl").write_text('{"a": 111, "b": 11}\n')
+        assert source.poll().applied == ("x{2}.jsonl",)
         assert view.refresh().mode == "incremental"
         assert view.verify()
     with sw.Engine(tmp_path / name, spark=spark) as engine:
@@ -34,4 +36,4 @@ def test_a_path_is_not_a_pattern(tmp_path: Path, spark: SparkSession, name: str)
         engine.table("t").insert([(110, 10)])
         assert view.refresh().mode == "incremental", "the states were saved and found again"
         assert view.verify()
-        assert {tuple(row) for row in view.result().collect()} == {(0, 2458), (1, 2511)}
+        assert {tuple(row) for row in view.result().collect()} == {(0, 2458), (1, 2522)}

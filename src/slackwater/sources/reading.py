@@ -84,7 +84,7 @@ class BatchReader:
         line = F.col("value")
         # Inside brackets, nothing may follow the object but another one.
         objects = F.from_json(F.concat(F.lit("["), line, F.lit("]")), _OBJECTS, {**self._options, "mode": "PERMISSIVE"})
-        text = self._spark.read.options(**self._options).text([str(file.path) for file in files])
+        text = self._spark.read.options(**self._options).text([literal_path(str(file.path)) for file in files])
         name = F.col("_metadata.file_name").alias("file")
         named = text.where(line.rlike(r"\S")).select(name, objects.alias("objects"))
         fields = F.when(F.size("objects") == 1, F.map_keys(F.col("objects")[0])).alias("fields")
