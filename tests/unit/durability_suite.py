@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from sqlalchemy import URL, func, select, text
+from sqlalchemy import URL, Connection, event, func, select, text
 
 from slackwater.errors import SlackwaterError
 from slackwater.storage import Catalog, NewState, schema
@@ -127,6 +127,23 @@ class DurabilitySuite(WithCatalog):
         with refused("STORAGE_FULL"):
             catalog.save_states(view.id, [NewState("n", 1, "s/1", 1, 1)])
         assert (catalog.version(), catalog.tables(), catalog.states(view.id)) == (1, (), ())
+
+    @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, MemoryError])
+    def test_an_interrupt_before_a_commit_leaves_nothing_open(
+        self, catalog: Catalog, url: URL, error: type[BaseException]
+    ) -> None:
+        def interrupt(_: Connection) -> None:
+            raise error
+
+        event.listen(catalog.database.engine, "commit", interrupt)
+        with pytest.raises(error):
+            add_table(catalog)
+        event.remove(catalog.database.engine, "commit", interrupt)
+        with Catalog.open(url) as other:
+            assert other.tables() == ()
+            add_table(other, "theirs")
+        add_table(catalog)
+        assert [table.name for table in catalog.tables()] == ["theirs", "orders"]
 
     def test_a_newer_catalog_is_refused(self, catalog: Catalog, url: URL) -> None:
         with catalog.database.write() as connection:

@@ -142,8 +142,11 @@ class Database:
     def _commit(self, transaction: RootTransaction) -> None:
         try:
             transaction.commit()
-        except DBAPIError as error:
-            if error.connection_invalidated:
+        except BaseException as error:
+            # SQLAlchemy takes the transaction for ended and would give the connection back with it open, if COMMIT was
+            # not sent or not obeyed: on SQLite, all other writers would wait for it in vain.
+            transaction.connection.invalidate()
+            if isinstance(error, DBAPIError) and error.connection_invalidated:
                 raise outcome_unknown(error, self.place) from error
             raise
 
