@@ -21,6 +21,7 @@ from slackwater.storage.files import STAGING, WarehouseFiles
 from slackwater.storage.forecasts import PaceRecord
 from slackwater.storage.records import NewSegment, SegmentRecord, TableRecord
 from slackwater.storage.relations import BORN, FILE, POSITION, RelationReader, physical_schema
+from slackwater.storage.uncommitted import remove_uncommitted
 
 if TYPE_CHECKING:
     from slackwater.engine import Engine
@@ -324,7 +325,7 @@ class Table:
         return frame.withColumn(CHANGE_WEIGHT, checked)
 
     def _commit(self, plus: str | None, minus: str | None, kind: str, *, check_keys: bool = True) -> int:
-        """Check, then make the written files visible in one version; on any failure remove them."""
+        """Check, then make the written files visible in one version; if that fails remove them."""
         engine = self._engine
         paths = [p for p in (plus, minus) if p is not None]
         try:
@@ -332,10 +333,8 @@ class Table:
                 self.check_keys(plus, minus)
             segments = [engine.files.segment(s, p) for s, p in ((1, plus), (-1, minus)) if p is not None]
             return self.commit_segments(segments, kind)
-        except BaseException:
-            for path in paths:
-                if path not in engine.catalog.all_paths():
-                    engine.files.remove(path)
+        except BaseException as error:
+            remove_uncommitted(engine.files, engine.catalog, paths, error)
             raise
 
     def commit_segments(

@@ -151,6 +151,7 @@ class View:
 
     def refresh_alone(self, *, full: bool = False) -> Refresh:
         """Bring the result to the latest version; the views that it reads are there already."""
+        self._catch_up()
         self.load_states()
         with self.engine.java_names.let_go():
             return Refresher(self).refresh(full=full)
@@ -393,6 +394,21 @@ class View:
         if not self._loaded:
             self._loaded = True
             self.states = load_states(self)
+
+    def _catch_up(self) -> None:
+        """Stand where the catalog says: a refresh may have been committed whose end was not seen, as by Ctrl-C.
+
+        From the version before it, its changes would be applied a second time.
+        """
+        if self._replaces is not None:
+            return
+        record = self.engine.catalog.view_by_id(self.id)
+        if record.version != self.version:
+            self.release_states()
+            options = json.loads(record.options_json)
+            self.choices = tuple(Choice(**c) for c in options.get("choices", ()))
+            self.functions = options.get("functions", {})
+            self.version, self.last_rows = record.version, None
 
     def save_states(self) -> None:
         """Write the states to disk for the next start."""

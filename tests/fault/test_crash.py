@@ -97,6 +97,34 @@ def _insert_and_refresh(table: sw.Table, view: sw.View) -> None:
     view.refresh()
 
 
+@pytest.mark.parametrize(("point", "commits"), [("commit.inside", 0), ("commit.after", 1)])
+@pytest.mark.parametrize("query", ["SELECT a, count(*) AS n FROM t GROUP BY a", "SELECT a FROM t WHERE a > 1"])
+def test_a_refresh_whose_commit_raises(
+    point: str, commits: int, query: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with sw.Engine(tmp_path / "wh", spark=spark) as engine:
+        table = engine.create_table("t", "a INT")
+        table.insert([(1,), (2,), (3,)])
+        view = engine.create_view("v", query)
+        table.insert([(2,), (4,)])
+        version = engine.catalog.version()
+        monkeypatch.setenv("SLACKWATER_FAIL_AT", point)
+        with pytest.raises((sw.SlackwaterError, OSError)):
+            view.refresh()
+        monkeypatch.delenv("SLACKWATER_FAIL_AT")
+        assert engine.catalog.version() == version + commits
+        on_disk = {f"data/{d.parent.name}/{d.name}" for d in (tmp_path / "wh" / "data").glob("*/*")}
+        assert on_disk == engine.catalog.all_paths()
+        assert (view.refresh().mode == "none") == bool(commits), "what was committed is not applied again"
+        assert view.verify()
+        table.insert([(5,)])
+        view.refresh()
+        assert view.verify()
+        assert sorted(r.a for r in view.result().collect())[-1] == 5
+    with sw.Engine(tmp_path / "wh", spark=spark) as engine:
+        assert engine.view("v").verify()
+
+
 @pytest.mark.parametrize("point", ["segment.after_write", "commit.inside", "state.before_build"])
 def test_a_full_disk(point: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with sw.Engine(tmp_path / "wh", spark=spark) as engine:

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from sqlalchemy import URL, Connection, event, func, select, text
 from slackwater.errors import SlackwaterError
 from slackwater.storage import Catalog, NewState, schema
 from slackwater.storage.faults import CRASH_STATUS
+from slackwater.storage.files import WarehouseFiles
+from slackwater.storage.uncommitted import remove_uncommitted
 from tests.unit.catalog_suite import WithCatalog, add_table, add_view, refused, segment
 
 SOURCE = Path(__file__).parents[2] / "src"
@@ -144,6 +147,43 @@ class DurabilitySuite(WithCatalog):
             add_table(other, "theirs")
         add_table(catalog)
         assert [table.name for table in catalog.tables()] == ["theirs", "orders"]
+
+    def test_what_a_failed_commit_named_stays(self, catalog: Catalog, tmp_path: Path) -> None:
+        table = add_table(catalog)
+        files = WarehouseFiles(tmp_path)
+        paths = [f"data/t1/{name}" for name in ("named", "unnamed")]
+        for path in paths:
+            (tmp_path / path).mkdir(parents=True)
+        with catalog.commit("change", "orders") as tx:
+            tx.add_segments(table.owner, [segment(paths[0])])
+        unknown = SlackwaterError("CATALOG_UNREACHABLE", "it broke", "look", {"committed": "unknown"})
+        remove_uncommitted(files, catalog, paths, unknown)
+        assert [(tmp_path / path).exists() for path in paths] == [True, True]
+        remove_uncommitted(files, catalog, paths, KeyboardInterrupt())
+        assert [(tmp_path / path).exists() for path in paths] == [True, False]
+        catalog.close()
+        remove_uncommitted(files, catalog, paths, KeyboardInterrupt())
+        assert (tmp_path / paths[0]).exists()
+
+    def test_a_commit_under_way_is_waited_for(self, catalog: Catalog, url: URL, tmp_path: Path) -> None:
+        table = add_table(catalog)
+        (tmp_path / "data/t1/a").mkdir(parents=True)
+        begun, asked = threading.Event(), threading.Event()
+
+        def commit() -> None:
+            with Catalog.open(url) as other, other.commit("change", "orders") as tx:
+                tx.add_segments(table.owner, [segment("data/t1/a")])
+                begun.set()
+                assert asked.wait(10)
+                time.sleep(0.3)
+
+        with ThreadPoolExecutor(1) as pool:
+            done = pool.submit(commit)
+            assert begun.wait(10)
+            asked.set()
+            remove_uncommitted(WarehouseFiles(tmp_path), catalog, ["data/t1/a"], KeyboardInterrupt())
+            done.result()
+        assert (tmp_path / "data/t1/a").exists()
 
     def test_a_newer_catalog_is_refused(self, catalog: Catalog, url: URL) -> None:
         with catalog.database.write() as connection:

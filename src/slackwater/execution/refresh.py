@@ -57,6 +57,7 @@ from slackwater.planning.state_choice import Root
 from slackwater.planning.strategies import BY_RULE, StatePlan
 from slackwater.storage.files import is_disk_full
 from slackwater.storage.records import SegmentRecord
+from slackwater.storage.uncommitted import remove_uncommitted
 
 if TYPE_CHECKING:
     from slackwater.view import View
@@ -453,8 +454,9 @@ class Refresher:
                 if self.outlook is not None:
                     replace(self.outlook, view_id=view.id).record(tx)
                 tx.add_refresh(view.id, self.before, tx.version, report.total_seconds, report.to_dict())
-        except BaseException:
-            outcome.discard(engine.files)
+        except BaseException as error:
+            outcome.release()
+            remove_uncommitted(engine.files, engine.catalog, [s.path for s in outcome.segments], error)
             raise
         view.functions = functions["functions"]
         view.adopt(tx.version, kept, choices, program, sizes)

@@ -59,12 +59,16 @@ class Outcome:
             if segment.rdd_id in made:
                 cut_off(segment)
 
-    def discard(self, files: WarehouseFiles, keep: frozenset[int] = frozenset()) -> None:
-        """Forget everything, as after a failure; rows that older states share stay."""
-        wait(self.sending)
+    def discard(self, files: WarehouseFiles) -> None:
+        """Forget everything, as after a failure before the commit."""
+        self.release()
         for segment in self.segments:
             files.remove(segment.path)
-        release(s for s in self.temporary if s.rdd_id not in keep)
+
+    def release(self) -> None:
+        """Give back the memory of what was made; rows of older states stay."""
+        wait(self.sending)
+        release(s for s in self.temporary)
 
 
 @dataclass(frozen=True, slots=True)

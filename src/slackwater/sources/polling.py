@@ -16,6 +16,7 @@ from slackwater.sources.polls import Poll, RejectedFile
 from slackwater.sources.reading import BatchReader, shape
 from slackwater.storage.faults import crash_point
 from slackwater.storage.files import STAGING, is_disk_full
+from slackwater.storage.uncommitted import remove_uncommitted
 
 if TYPE_CHECKING:
     from slackwater.table import Table
@@ -43,10 +44,7 @@ class PollRun:
             crash_point("source.after_read")
             return self._commit(found)
         except BaseException as error:
-            named = self._engine.catalog.all_paths()
-            for path in self._written:
-                if path not in named:
-                    files.remove(path)
+            remove_uncommitted(files, self._engine.catalog, self._written, error)
             if (told := _in_our_words(error, self._engine.path)) is not None:
                 raise told from error
             raise

@@ -258,8 +258,12 @@ class Catalog:
     def all_paths(self) -> frozenset[str]:
         """Give every path that any record names; files elsewhere in the warehouse are garbage."""
         with self.database.read() as connection:
-            both = union(select(schema.segments.c.path), select(schema.states.c.path))
-            return frozenset(connection.scalars(both))
+            return _paths(connection)
+
+    def settled_paths(self) -> frozenset[str]:
+        """The same once no commit is under way: a server may still be at work on one that its client has given up."""
+        with self._writing(None) as connection:
+            return _paths(connection)
 
     def states(self, view_id: int) -> tuple[StateRecord, ...]:
         """List the saved states of a view."""
@@ -320,6 +324,10 @@ class Catalog:
     def _all(self, record: type[rows.R], query: Select[Any]) -> tuple[rows.R, ...]:
         with self.database.read() as connection:
             return rows.all_as(record, connection, query)
+
+
+def _paths(connection: Connection) -> frozenset[str]:
+    return frozenset(connection.scalars(union(select(schema.segments.c.path), select(schema.states.c.path))))
 
 
 def _version(connection: Connection) -> int:

@@ -11,6 +11,9 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from slackwater.errors import CatalogError
 from slackwater.storage.records import broken
 
+UNKNOWN: Final = "unknown"
+"""What the details of an error say of `committed` where the commit may or may not have happened."""
+
 _ADVICE: Final = {
     "STORAGE_FULL": "Free some space and try again; nothing was committed.",
     "STORAGE_FAILED": "Check the disk and the permissions, and try again; nothing was committed.",
@@ -63,7 +66,7 @@ def outcome_unknown(error: DBAPIError, place: str) -> CatalogError:
         "CATALOG_UNREACHABLE",
         f"the connection to the catalog at {place} broke during a commit: {reason(error)}",
         "The commit may or may not have happened: look at the version, or at the data, before trying again.",
-        {"catalog": place, "committed": "unknown"},
+        {"catalog": place, "committed": UNKNOWN},
     )
 
 
