@@ -100,12 +100,9 @@ def declare_functions(engine: Engine, file: Path) -> None:
 
 def _require_warehouse(warehouse: Path, catalog: str | None) -> None:
     """Refuse a place where no warehouse is, and leave no trace there."""
-    from slackwater.storage import Catalog, sqlite_url
+    from slackwater.storage.directory import open_catalog
 
-    advice = f"create it first: slackwater init {warehouse}"
-    if not warehouse.is_dir():
-        raise SlackwaterError("WAREHOUSE_INVALID", f"there is no warehouse at {warehouse}", advice)
-    Catalog.open(catalog or sqlite_url(warehouse.absolute() / "catalog.db"), create=False).close()
+    open_catalog(warehouse.absolute(), catalog or None, create=False).close()
 
 
 # --- Spark's noise -----------------------------------------------------------------------------------

@@ -42,8 +42,7 @@ from slackwater.planning.strategies import STRATEGIES
 from slackwater.replacing import replace_view
 from slackwater.schedules import policy_of, schedule_of
 from slackwater.settings import parse_bytes, pinned_settings
-from slackwater.storage.catalog import Catalog
-from slackwater.storage.database import sqlite_url
+from slackwater.storage.directory import open_catalog
 from slackwater.storage.files import WarehouseFiles
 from slackwater.storage.lease import WriterLease
 from slackwater.symbols import Symbols, adopt, symbol
@@ -82,10 +81,7 @@ class Engine(Declaring):
         self.share_states = True
         self.path = Path(path).absolute()
         self.read_only, self._save_states = read_only, save_states
-        self._prepare_directory()
-        self.catalog = Catalog.open(
-            catalog or sqlite_url(self.path / "catalog.db"), create=not read_only, now=lambda: read(self.clock)
-        )
+        self.catalog = open_catalog(self.path, catalog or None, create=not read_only, now=lambda: read(self.clock))
         self.files = WarehouseFiles(self.path)
         self.arrivals = ArrivalLog(self.catalog)
         self.java_names = JavaNames()
@@ -110,21 +106,6 @@ class Engine(Declaring):
         except BaseException:
             self.catalog.close()
             raise
-
-    def _prepare_directory(self) -> None:
-        if self.path.exists() and not self.path.is_dir():
-            raise SlackwaterError("WAREHOUSE_INVALID", f"{self.path} is a file", "give a directory")
-        if self.read_only and self.path.is_dir():
-            return
-        if self.read_only:
-            raise SlackwaterError(
-                "WAREHOUSE_INVALID", f"there is no warehouse at {self.path}", "create it first: slackwater init"
-            )
-        try:
-            (self.path / "data").mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise SlackwaterError("STORAGE_FAILED", f"cannot create {self.path}: {error.strerror}",
-                                  "check the path and its permissions") from error  # fmt: skip
 
     # --- life --------------------------------------------------------------------------------------
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from sqlalchemy import URL, text
 
 from slackwater.errors import SlackwaterError
 from slackwater.storage import Catalog, database
+from slackwater.storage.directory import open_catalog
 from tests.postgres import PostgresServer, running_postgres
 from tests.unit.catalog_suite import CatalogSuite, add_table, refused, segment
 from tests.unit.durability_suite import DurabilitySuite
@@ -148,6 +150,24 @@ def test_a_connection_lost_during_the_commit_leaves_the_outcome_open(server: Pos
         assert caught.value.code == "CATALOG_UNREACHABLE"
         assert caught.value.details["committed"] == "unknown"
         assert catalog.version() == 0
+
+
+def test_a_forgotten_url_is_refused(server: PostgresServer, url: URL, tmp_path: Path) -> None:
+    with open_catalog(tmp_path / "wh", url) as catalog:
+        table = add_table(catalog)
+        with catalog.commit("change", "orders") as tx:
+            tx.add_segments(table.owner, [segment("data/t1/a")])
+    (tmp_path / "wh/data/t1/a").mkdir(parents=True)
+    with refused("WAREHOUSE_INVALID"):
+        open_catalog(tmp_path / "wh")
+    empty = server.new_database()
+    with refused("WAREHOUSE_INVALID"):
+        open_catalog(tmp_path / "wh", empty)
+    with refused("WAREHOUSE_INVALID"):
+        Catalog.open(empty, create=False)  # none was made
+    assert not (tmp_path / "wh/catalog.db").exists()
+    with open_catalog(tmp_path / "wh", url) as catalog:
+        assert catalog.all_paths() == {"data/t1/a"}
 
 
 def test_a_server_that_went_away_is_coded() -> None:

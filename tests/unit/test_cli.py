@@ -83,6 +83,18 @@ def test_a_warehouse_is_made_by_init_only(run: Run, tmp_path: Path, command: str
     assert sorted(p.name for p in tmp_path.rglob("*")) == ["empty"]
 
 
+@pytest.mark.parametrize("command", ["init", "status", "refresh", "run"])
+def test_another_catalog_removes_nothing(run: Run, tmp_path: Path, warehouse: Path, command: str) -> None:
+    (warehouse / "data/t1/a").mkdir(parents=True)
+    result = run(command, warehouse, "--json", "--catalog", f"sqlite:///{tmp_path}/other.db")
+    assert (result.exit_code, json.loads(result.stdout)["error"]["code"]) == (1, "WAREHOUSE_INVALID")
+    (warehouse / "catalog.db").unlink()
+    result = run(command, warehouse, "--json")
+    assert (result.exit_code, json.loads(result.stdout)["error"]["code"]) == (1, "WAREHOUSE_INVALID")
+    assert (warehouse / "data/t1/a").exists()
+    assert not (warehouse / "catalog.db").exists()
+
+
 def test_no_views_are_nothing_to_do(run: Run, warehouse: Path) -> None:
     assert run("refresh", warehouse).stdout == "Nothing was refreshed.\n"
     assert json.loads(run("refresh", warehouse, "--json").stdout) == {"refreshes": []}

@@ -48,16 +48,27 @@ class Catalog:
         self._now = now
         self._covers = Covers()
         with database.read() as connection:
-            self.warehouse_id = str(connection.scalar(select(schema.meta.c.value).filter_by(key="warehouse_id")))
+            self.warehouse_id = schema.warehouse_id(connection)
             self.schema_version = schema.schema_version(connection)
 
     @classmethod
-    def open(cls, url: str | URL, *, create: bool = True, now: Callable[[], float] = time.time) -> Catalog:
+    def open(
+        cls,
+        url: str | URL,
+        *,
+        create: bool = True,
+        now: Callable[[], float] = time.time,
+        check: Callable[[Connection | None], None] | None = None,
+    ) -> Catalog:
         """Open the catalog at a URL: `sqlite:///path/to/file` or `postgresql://…`; an empty database becomes one.
 
-        `now` gives the time that commits and refreshes are recorded with.
+        Args:
+            url: where the catalog is.
+            create: make it if it is not there, and bring an old one up to date.
+            now: gives the time that commits and refreshes are recorded with.
+            check: raises to refuse a catalog, or to make one where there is none (`None`), before anything is written.
         """
-        database = Database.open(url, create=create)
+        database = Database.open(url, create=create, check=check)
         try:
             return cls(database, now)
         except BaseException:
@@ -258,12 +269,12 @@ class Catalog:
     def all_paths(self) -> frozenset[str]:
         """Give every path that any record names; files elsewhere in the warehouse are garbage."""
         with self.database.read() as connection:
-            return _paths(connection)
+            return named_paths(connection)
 
     def settled_paths(self) -> frozenset[str]:
         """The same once no commit is under way: a server may still be at work on one that its client has given up."""
         with self._writing(None) as connection:
-            return _paths(connection)
+            return named_paths(connection)
 
     def states(self, view_id: int) -> tuple[StateRecord, ...]:
         """List the saved states of a view."""
@@ -326,7 +337,8 @@ class Catalog:
             return rows.all_as(record, connection, query)
 
 
-def _paths(connection: Connection) -> frozenset[str]:
+def named_paths(connection: Connection) -> frozenset[str]:
+    """Give every path that any record names."""
     return frozenset(connection.scalars(union(select(schema.segments.c.path), select(schema.states.c.path))))
 
 

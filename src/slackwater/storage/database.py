@@ -58,18 +58,26 @@ class Database:
         self._local = threading.local()
 
     @classmethod
-    def open(cls, url: str | URL, *, create: bool) -> Database:
-        """Connect; if asked to create, make an empty database a catalog and bring an old catalog up to date."""
+    def open(
+        cls, url: str | URL, *, create: bool, check: Callable[[Connection | None], None] | None = None
+    ) -> Database:
+        """Connect; if asked to create, make an empty database a catalog and bring an old catalog up to date.
+
+        Before that, `check` may refuse: it is given a connection to the catalog, or None where there is none yet.
+        """
         parsed = _parse(url)
         place = _place(parsed)
-        if parsed.get_backend_name() == "sqlite" and not create and not os.path.exists(parsed.database or ""):
-            raise _absent(place)
+        if parsed.get_backend_name() == "sqlite" and not os.path.exists(parsed.database or ""):
+            if check is not None:
+                check(None)  # now, because SQLite makes the file when it connects
+            if not create:
+                raise _absent(place)
         try:
             database = cls(_engine(parsed), place)
         except (ImportError, SQLAlchemyError, TypeError) as error:
             raise _unreachable(place, _redacted(str(error), parsed)) from None
         try:
-            _until_free(lambda: database._prepare(create))
+            _until_free(lambda: database._prepare(create, check))
         except DBAPIError as error:
             database.close()
             # `from None`, and its words only after redaction: a driver's error may repeat parts of the URL.
@@ -150,9 +158,11 @@ class Database:
                 raise outcome_unknown(error, self.place) from error
             raise
 
-    def _prepare(self, create: bool) -> None:
+    def _prepare(self, create: bool, check: Callable[[Connection | None], None] | None) -> None:
         with self.engine.connect() as connection:
             ready = schema.is_catalog(connection)
+            if check is not None:
+                check(connection if ready else None)
             outdated = ready and schema.schema_version(connection) < schema.SCHEMA_VERSION
         if outdated and create:
             with self._writing() as connection:

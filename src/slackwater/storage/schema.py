@@ -327,6 +327,11 @@ def schema_version(connection: Connection) -> int:
     return int(found)
 
 
+def warehouse_id(connection: Connection) -> str:
+    """Give the name, made at random, that tells the catalog's warehouse from all others."""
+    return str(connection.scalar(select(meta.c.value).where(meta.c.key == "warehouse_id")))
+
+
 def _invalid(reason: str) -> CatalogError:
     return CatalogError(
         "WAREHOUSE_INVALID",
