@@ -29,7 +29,7 @@ from slackwater.arrivals.watching import watch
 from slackwater.declared import Declared
 from slackwater.errors import ViewError
 from slackwater.execution import explaining, verifying
-from slackwater.execution.compaction import compact_result, compact_states, compact_tables
+from slackwater.execution.compaction import compact
 from slackwater.execution.counted import Counted
 from slackwater.execution.equal_states import release_unused, share_equal
 from slackwater.execution.leaves import inputs_of, readers_of, refuse_while_read, tables_read, views_read
@@ -367,9 +367,7 @@ class View:
 
     def compact(self) -> None:
         """Merge what has piled up: state segments, result segments, table segments."""
-        compact_states(self)
-        compact_result(self)
-        compact_tables(self.engine, self.tables)
+        compact(self)
 
     def release_states(self) -> None:
         """Give the memory of all states back."""

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 
 import slackwater as sw
 from slackwater.algebra.nodes import Opaque
+from slackwater.execution import compaction
 from tests.spark.settling import fresh, problems, rows, session_with, settle
 
 # --- the tides: three tables, many views, rounds of changes ----------------------------------------------------------
@@ -203,6 +204,28 @@ def test_a_view_that_fails_at_once_is_not_made(warehouse: sw.Engine) -> None:
 
 
 # --- settings of the user's session ----------------------------------------------------------------------------------
+
+
+def test_a_failure_after_the_commit_applies_nothing_twice(
+    warehouse: sw.Engine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What piles up is merged when the refresh has been committed; it was tried again as a whole."""
+
+    def fail(view: sw.View) -> None:
+        view.engine.spark.sql("SELECT raise_error('no merging today')").collect()
+
+    warehouse.create_table("once", "n INT").insert([(1,), (2,)])
+    monkeypatch.setattr(compaction, "compact_result", fail)
+    view = warehouse.create_view("twice", "SELECT n FROM once")
+    warehouse.table("once").insert([(3,)])
+    assert view.refresh().mode == "incremental"
+    assert sorted(row.n for row in view.result().collect()) == [1, 2, 3]
+    assert view.verify()
+    assert "no merging today" in caplog.text
+    monkeypatch.undo()
+    warehouse.table("once").insert([(4,)])
+    view.refresh()
+    assert view.verify()
 
 
 def test_pinned_settings_win(warehouse: sw.Engine, spark: SparkSession) -> None:

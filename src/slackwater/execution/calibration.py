@@ -18,6 +18,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from slackwater.planning.rates import Rates
+from slackwater.storage.files import literal_path
 
 ROWS = 1_000_000
 SMALL = 200_000
@@ -55,7 +56,7 @@ def _measured(spark: SparkSession, folder: Path) -> Rates:
     made = rows.selectExpr("id AS k", "id % 1000 AS g", "id * 3 AS a", "id * 7 AS b")
     path = str(folder / "rows")
     made.write.parquet(path)
-    files = spark.read.parquet(path)
+    files = spark.read.parquet(literal_path(path))
     tiny = made.limit(1).localCheckpoint()
     states: list[DataFrame] = []
 

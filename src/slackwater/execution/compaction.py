@@ -51,6 +51,20 @@ KEEP_VERSIONS = 100
 """Superseded segments stay readable for this many versions."""
 
 
+def compact(view: View) -> None:
+    """Merge what has piled up under a view: state segments, result segments, table segments.
+
+    The refresh has been committed. If Spark fails here, it is the next one that merges: this one must not be tried
+    again, for its changes would be applied a second time.
+    """
+    try:
+        compact_states(view)
+        compact_result(view)
+        compact_tables(view.engine, view.tables)
+    except (PySparkException, Py4JJavaError) as error:
+        _log.warning("what has piled up under the view %s is merged another time: %s", view.name, first_line(error))
+
+
 def compact_states(view: View) -> None:
     """Merge the segments of each state that has too many."""
     spark = None
