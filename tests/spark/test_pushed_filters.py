@@ -11,7 +11,7 @@ import slackwater as sw
 pytestmark = pytest.mark.spark
 
 
-@pytest.mark.parametrize("number", ["DOUBLE", "FLOAT"])
+@pytest.mark.parametrize("number", ["DOUBLE", pytest.param("FLOAT", marks=pytest.mark.slow)])
 def test_the_greatest_of_all_numbers_is_found_among_changes(engine: sw.Engine, number: str) -> None:
     """The changes of a view are written by Arrow, whose greatest number of a file is never NaN."""
     table = engine.create_table("t", f"id INT, x {number}")
@@ -30,7 +30,7 @@ def test_the_greatest_of_all_numbers_is_found_among_changes(engine: sw.Engine, n
 CHOSEN = {"x >= 0": {0, 2}, "x = 0": {0, 2}, "x IN (0.0D, 7.0D)": {0, 2}, "x < 0": {1}, "x <= 0": {0, 1, 2}}
 
 
-@pytest.mark.parametrize("zero", [-0.0, 0.0])
+@pytest.mark.parametrize("zero", [-0.0, pytest.param(0.0, marks=pytest.mark.slow)])
 def test_both_zeros_are_found(engine: sw.Engine, zero: float) -> None:
     """The dictionary of a file tells -0.0 from 0.0, which no comparison does."""
     table = engine.create_table("t", "id INT, x DOUBLE")

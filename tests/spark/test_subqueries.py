@@ -152,6 +152,7 @@ NESTED = {
 }
 
 
+@pytest.mark.slow
 def test_limits_of_limits(warehouse: sw.Engine) -> None:
     """The rows are written out here: a LIMIT is verified by the plan that was read, which would share a misreading."""
     numbers = warehouse.create_table(fresh("n"), "i INT")
@@ -192,6 +193,7 @@ def test_what_only_says_where_rows_go_is_passed_over(warehouse: sw.Engine) -> No
         assert view.verify(), query
 
 
+@pytest.mark.slow
 def test_a_cte_that_is_read_twice_is_kept_once(warehouse: sw.Engine) -> None:
     table = warehouse.create_table(fresh("t"), "g INT, k INT, v INT")
     table.insert([(n % 40, n % 7, n) for n in range(4000)])
