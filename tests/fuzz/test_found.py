@@ -15,6 +15,7 @@ from slackwater.algebra.interpreter import Bag
 from tests.fuzz.plan_cases import PlanCase
 from tests.fuzz.plan_oracles import check
 from tests.fuzz.shrinking import ViewCase, check_view
+from tests.fuzz.sizes import beyond
 from tests.fuzz.tables import Round, Row, Schema
 
 pytestmark = pytest.mark.fuzz
@@ -151,6 +152,19 @@ def test_an_aggregate_of_ones_own_by_strings_with_a_collation(engine: sw.Engine)
     query = "SELECT x72.c1/*spark*/ AS c0, own_total(x72.x) /*spark*/ AS c1 FROM t1 x72 GROUP BY x72.c1/*spark*/"
     start: dict[str, list[Row]] = {"t1": [(1, "a"), (2, "a")]}
     check_view(engine, ViewCase(schema, start, rounds, query, "", ["exact", "exact"], strategy="incremental"))
+
+
+def test_a_union_of_groups_by_an_expression_in_a_heavy_program(engine: sw.Engine) -> None:
+    """What Spark knows of such groups it could not tell of their union, where rows were cut off from their history."""
+    schema: Schema = {"t0": {"a0": "INT", "b0": "ARRAY<INT>"}, "t1": {"x": "INT"}}
+    rounds: list[Round] = [{"t1": ([(3,)], [])}, {"t0": ([(3, [1, None])], []), "t1": ([], [(3,)])}]
+    query = """SELECT sum(c0) AS c0 FROM (
+        SELECT coalesce(g1, -5) AS c0, max(coalesce(a0, -5)) AS c1
+        FROM t1 RIGHT JOIN t0 ON x = a0 LATERAL VIEW posexplode(b0) AS g0, g1 GROUP BY coalesce(g1, -5)) GROUP BY c1"""
+    keys = {"t0": "a0", "t1": "x"}
+    start: dict[str, list[Row]] = {"t0": [], "t1": []}
+    with beyond(("heavy programs",)):
+        check_view(engine, ViewCase(schema, start, rounds, query, "", ["exact"], strategy="higher_order", keys=keys))
 
 
 MAPS = ["map('a', {x})", "map('b', {x}, 'a', 1)", "array(map('a', {x}))", "struct({x} AS x, map('a', {x}) AS m)",

@@ -221,13 +221,20 @@ class Refresher:
                                   signed_result=view.result_is_signed(), compare=self._compares(),
                                   few_groups=few,
                                   result_at_hand=bool(few) and self.last_result() is not None)  # fmt: skip
-        small = mode == INCREMENTAL and self._small()
-        kind = "batch" if program.heavy else "delta" if small else "large delta"
-        spark = self.engine.sessions.get(f"{kind}{WITH_FLAGS}" if program.flags else kind, view.settings)
+        spark = self.engine.sessions.get(self._kind_of_work(program), view.settings)
         self.timer.phase("plan")
         outcome = run(program, spark, self._bindings(spark, program), self.engine.files, f"v{view.id}", view.schema)
         self.timer.phase("run")
         return self._commit(mode, program, outcome, choices, reason)
+
+    def _kind_of_work(self, program: Program) -> str:
+        if isinstance(self.view.plan, Opaque):
+            kind = "batch"
+        elif program.heavy:
+            kind = "heavy delta" if program.mode == INCREMENTAL else "full"
+        else:
+            kind = "delta" if program.mode == INCREMENTAL and self._small() else "large delta"
+        return f"{kind}{WITH_FLAGS}" if program.flags else kind
 
     def _small(self) -> bool:
         return sum(c.inserted + c.deleted for c in self.changes.values()) <= SMALL_DELTA

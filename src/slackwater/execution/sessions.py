@@ -24,6 +24,10 @@ _MOVES = f"{_RULES}.PushProjectionThroughUnion"
 
 _EXCLUDED = "spark.sql.optimizer.excludedRules"
 
+_CONSTRAINTS = "spark.sql.constraintPropagation.enabled"
+"""What Spark knows of an output's values. A captured plan has the filters that follow from it already; and where rows
+are cut off from their history, which asks for it, a union of groups by an expression ends in `key not found`."""
+
 DELTA_SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
@@ -34,7 +38,7 @@ DELTA_SETTINGS = {
     "spark.sql.optimizer.dynamicPartitionPruning.enabled": "false",
     "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    "spark.sql.constraintPropagation.enabled": "false",
+    _CONSTRAINTS: "false",
     _EXCLUDED: _MERGES,
 }
 """Small work over kept states: adaptive execution costs more than it saves there."""
@@ -45,6 +49,12 @@ BATCH_SETTINGS = {
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
 }
+"""A query as it was asked, and work of our own over many rows."""
+
+FULL_SETTINGS = {**BATCH_SETTINGS, _CONSTRAINTS: "false"}
+"""Programs over many rows."""
+
+HEAVY_DELTA_SETTINGS = {**FULL_SETTINGS, _EXCLUDED: _MERGES}
 
 START_SETTINGS = {
     "spark.sql.codegen.cache.maxEntries": "5000",
@@ -66,7 +76,13 @@ _MEANING = {
 
 WITH_FLAGS = " with flags"
 
-_WORK = {"delta": DELTA_SETTINGS, "large delta": LARGE_DELTA_SETTINGS, "batch": BATCH_SETTINGS}
+_WORK = {
+    "delta": DELTA_SETTINGS,
+    "large delta": LARGE_DELTA_SETTINGS,
+    "heavy delta": HEAVY_DELTA_SETTINGS,
+    "full": FULL_SETTINGS,
+    "batch": BATCH_SETTINGS,
+}
 _KINDS: dict[str, Mapping[str, str]] = {
     **_WORK,
     **{
@@ -118,7 +134,7 @@ class Sessions:
         self._made: dict[tuple[str, tuple[tuple[str, str], ...]], SparkSession] = {}
 
     def get(self, kind: str, pinned: Mapping[str, str]) -> SparkSession:
-        """The session for a kind of work ("delta", "batch", "batch with flags") under a view's pinned settings."""
+        """The session for a kind of work ("delta", "full", "full with flags") under a view's pinned settings."""
         slot = (kind, tuple(sorted(pinned.items())))
         if slot not in self._made:
             session = self.user.newSession()
