@@ -27,6 +27,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import SparkSession
 
+from slackwater.execution.java_classes import java_classes
+
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
 
@@ -163,10 +165,10 @@ def _conjuncts(term: JavaObject) -> list[JavaObject]:
 
 
 def _exchange(spark: SparkSession, plan: JavaObject, old: JavaObject, new: JavaObject) -> JavaObject:
-    jvm = _jvm(spark)
-    known = jvm.java.util.IdentityHashMap()
+    classes = java_classes(spark)
+    known = classes.identity_map()
     known.put(old, new)
-    return plan.transformUp(jvm.scala.jdk.javaapi.CollectionConverters.asScala(known))
+    return plan.transformUp(classes.converters.asScala(known))
 
 
 def _jvm(spark: SparkSession) -> Any:
@@ -215,9 +217,8 @@ def _bare_leaf(plan: JavaObject) -> JavaObject | None:
 
 def arguments_of(spark: SparkSession, leaf: JavaObject) -> Any:
     """What a node of a plan was made with, for a copy that differs in some of it."""
-    jvm: Any = spark._jvm
     gateway: Any = spark._sc._gateway
-    arguments = gateway.new_array(jvm.java.lang.Object, leaf.productArity())
+    arguments = gateway.new_array(java_classes(spark).anything, leaf.productArity())
     for i in range(len(arguments)):
         arguments[i] = leaf.productElement(i)
     return arguments

@@ -31,6 +31,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from slackwater.execution.binding import name_frame
 from slackwater.execution.hashed import Hashed, Place, arguments_of, places, with_conditions
+from slackwater.execution.java_classes import java_classes
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -136,7 +137,7 @@ def query(spark: SparkSession, text: str, sources: Mapping[str, Source], *, agai
     kept = _kept.setdefault(spark, _Kept())
     if any(source.hashed is not None for source in sources.values()):
         # What is asked of a plan, or made for it, by hand goes by the session that is active in this thread.
-        _java(spark).session.setActiveSession(spark._jsparkSession)
+        java_classes(spark).session.setActiveSession(spark._jsparkSession)
     plan = kept.take(text) if again else None
     if plan is not None and plan.fits(sources):
         tables = _tables(spark, plan.places, sources)
@@ -181,36 +182,6 @@ def _relation_of(frame: DataFrame) -> tuple[JavaObject, str, int] | None:
     return relation, analyzed.schema().json(), int(relation.sizeInBytes())
 
 
-@dataclass(frozen=True, slots=True)
-class _Java:
-    """Classes of Spark. To find one by its name takes a call for each part of the name, so it is done once."""
-
-    identity_map: Any
-    converters: Any
-    stage: Any
-    dataset: Any
-    reused: Any
-    session: Any
-
-
-_classes: WeakKeyDictionary[Any, _Java] = WeakKeyDictionary()
-
-
-def _java(spark: SparkSession) -> _Java:
-    jvm: Any = spark._jvm
-    found = _classes.get(spark._sc)
-    if found is None:
-        found = _classes[spark._sc] = _Java(
-            jvm.java.util.IdentityHashMap,
-            jvm.scala.jdk.javaapi.CollectionConverters,
-            jvm.org.apache.spark.sql.execution.adaptive.LogicalQueryStage,
-            jvm.org.apache.spark.sql.classic.Dataset,
-            jvm.org.apache.spark.sql.execution.exchange.ReusedExchangeExec,
-            jvm.org.apache.spark.sql.classic.SparkSession,
-        )
-    return found
-
-
 def _each(found: Any) -> list[Any]:
     return [found.apply(i) for i in range(found.size())]
 
@@ -233,7 +204,7 @@ def _with_places(
 
 def _tables(spark: SparkSession, found: tuple[Place, ...], sources: Mapping[str, Source]) -> Any:
     """What is to be put into each place, by the part of the plan that stands there."""
-    known_to = _java(spark)
+    known_to = java_classes(spark)
     tables = known_to.identity_map()
     for place in found:
         source = sources[place.name]
@@ -250,7 +221,7 @@ def _plan_of(
     """The plan of a query with its leaves told apart; None where that cannot be done."""
     if any(s.leaves is None for s in sources.values()):
         return None
-    named = _java(spark).identity_map()
+    named = java_classes(spark).identity_map()
     for name, source in sources.items():
         for ordinal, leaf in enumerate(source.leaves or ()):
             if named.put(leaf, json.dumps([name, ordinal])) is not None:
@@ -292,7 +263,7 @@ def _exchanged(spark: SparkSession, plan: _Plan, sources: Mapping[str, Source], 
 
 def _put_in(spark: SparkSession, logical: JavaObject, physical: JavaObject, replaced: Any) -> DataFrame:
     """A plan with other parts, as a DataFrame."""
-    known_to = _java(spark)
+    known_to = java_classes(spark)
     # A map is a partial function to Scala: nodes that it knows are replaced, all others stay.
     rule = known_to.converters.asScala(replaced)
     stage = known_to.stage(logical, physical.transformUp(rule))

@@ -23,6 +23,7 @@ from slackwater.algebra.expressions import quote
 from slackwater.algebra.nodes import Aggregate, Rel, Schema
 from slackwater.algebra.printer import node_key
 from slackwater.execution.hashed import Hashed
+from slackwater.execution.java_classes import java_classes
 from slackwater.execution.render import WEIGHT
 from slackwater.execution.threads import submitter
 from slackwater.planning.cardinality import row_bytes
@@ -170,8 +171,7 @@ def checkpoint(frame: DataFrame, *, eager: bool = False) -> tuple[DataFrame, Sta
     leaf = cut._jdf.queryExecution().analyzed()
     rows = leaf.rdd(), leaf.schema()
     if not eager:
-        jvm: Any = frame.sparkSession._jvm
-        getattr(rows[0], "checkpointData_$eq")(jvm.scala.Option.empty())
+        getattr(rows[0], "checkpointData_$eq")(java_classes(frame.sparkSession).none)
     shape = rows[1].json()
     return cut, StateSegment(lambda: rows, _has_weights(shape), int(rows[0].id()), shape=shape)
 
@@ -219,8 +219,7 @@ def _rows(spark: SparkSession, segments: list[StateSegment], size: int | None) -
     if size is not None:
         most = min(most, size // TASK_BYTES + 1)
     if rdd.getNumPartitions() > most:
-        jvm: Any = spark._jvm
-        rdd = rdd.coalesce(most, False, jvm.scala.Option.empty(), None)
+        rdd = rdd.coalesce(most, False, java_classes(spark).none, None)
     return rdd
 
 
@@ -242,7 +241,7 @@ def stored_bytes(spark: SparkSession, segments: Iterable[StateSegment], known: d
     sizes = {i: known[i] for i in found if i in known} | elsewhere
     context: Any = spark._sc._jsc.sc()
     master = context.env().blockManager().master() if new else None
-    name: Any = spark._jvm.org.apache.spark.storage.RDDBlockId if spark._jvm is not None and new else None
+    name = java_classes(spark).rdd_block
     for segment, parts in new:
         blocks = [_block_bytes(master, name(segment.rdd_id, part)) for part in range(parts)]
         sizes[segment.rdd_id] = sum(size for size in blocks if size is not None)
