@@ -367,6 +367,39 @@ class CatalogSuite(WithCatalog):
         assert [found.path for found in catalog.segments(orders.owner)] == ["t1/x"]
         assert catalog.table("customers").name == "customers"
 
+    def test_what_is_looked_at_beforehand_is_what_single_reads_find(self, catalog: Catalog) -> None:
+        orders, view = add_table(catalog), add_view(catalog)
+        empty = add_table(catalog, "empty")
+        for at in range(4):
+            with catalog.commit("change", "orders") as tx:
+                tx.add_segments(orders.owner, [segment(f"t1/{at}")])
+                tx.add_segments(f"v{view.id}", [segment(f"v1/{at}")])
+        with catalog.commit("compact", "orders") as tx:
+            tx.merge_segments(orders.owner, [s.id for s in catalog.segments(orders.owner)[:2]], [segment("t1/m")])
+        owners = (orders.owner, empty.owner, f"v{view.id}")
+        singly = [catalog.segments(owner) for owner in owners]
+        catalog.look_at(["orders"])  # outside of a shared transaction there is nothing to keep it for
+        for known in (["orders", "empty", "nobody"], []):
+            with catalog.reading():
+                catalog.look_at(known, (f"v{view.id}", "v999"))
+                assert [catalog.segments(owner) for owner in owners] == singly
+                assert (catalog.table("orders"), catalog.table_by_id(empty.id)) == (orders, empty)
+                with refused("TABLE_UNKNOWN"):
+                    catalog.table("nobody")
+
+    def test_what_changed_since_a_version_is_told_by_table(self, catalog: Catalog) -> None:
+        orders, other = add_table(catalog), add_table(catalog, "other")
+        before = catalog.version()
+        assert catalog.changed_since(before) == (before, frozenset())
+        for table in (orders, other, orders):
+            with catalog.commit("change", table.name) as tx:
+                tx.add_segments(table.owner, [segment(f"{table.owner}/{tx.version}")])
+        assert catalog.changed_since(before) == (before + 3, {"orders", "other"})
+        assert catalog.changed_since(before + 2) == (before + 3, {"orders"})
+        with catalog.commit("rename_table", "sales", {"from": "orders"}) as tx:
+            tx.rename_table(orders.id, "sales")
+        assert catalog.changed_since(before) == (before + 4, None)
+
     def test_a_shared_transaction_ends_with_an_error_too(self, catalog: Catalog) -> None:
         with pytest.raises(ZeroDivisionError), catalog.reading():
             raise ZeroDivisionError

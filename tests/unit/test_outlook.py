@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,7 +18,7 @@ import pytest
 import slackwater as sw
 from slackwater.arrivals.outlook import MOST_CHANGES, ArrivalLog, look_ahead
 from slackwater.arrivals.scoring import ForecastReport, missed
-from slackwater.storage import Catalog, NewSegment, sqlite_url
+from slackwater.storage import Catalog, NewSegment, TableRecord, sqlite_url
 from slackwater.storage.files import WarehouseFiles
 from slackwater.storage.forecasts import ArrivalRecord, PaceRecord
 from tests.unit.catalog_suite import refused
@@ -220,6 +221,63 @@ def test_the_log_of_arrivals_grows_and_forgets(make: Any, monkeypatch: pytest.Mo
     assert ([change.rows for change in changes], whole) == ([2, 3], False)
     changes, whole = ArrivalLog(warehouse.catalog).of(table)
     assert ([change.rows for change in changes], whole) == ([2, 3], False)
+
+
+def test_the_log_asks_again_only_for_what_changed(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    warehouse = make(sw.learned())
+    catalog, log = warehouse.catalog, ArrivalLog(warehouse.catalog)
+    tables = [catalog.table(name) for name in ("orders", "other")]
+    asked: list[str] = []
+    real = Catalog.arrivals
+
+    def arrivals(self: Catalog, table: TableRecord, after: int, limit: int) -> Any:
+        asked.append(table.name)
+        return real(self, table, after, limit)
+
+    monkeypatch.setattr(Catalog, "arrivals", arrivals)
+
+    def rows() -> list[list[int]]:
+        seen = log.look()
+        return [[change.rows for change in log.of(table, seen)[0]] for table in tables]
+
+    warehouse.change("orders", 1)
+    assert rows() == [[1], []]
+    warehouse.change("other", 2)
+    asked.clear()
+    assert rows() == [[1], [2]]
+    assert asked == ["other"]
+    with catalog.commit("rename_table", "sales", {"from": "orders"}) as tx:
+        tables[0] = tx.rename_table(tables[0].id, "sales")
+    warehouse.change("sales", 3)
+    assert rows() == [[1, 3], [2]]
+    with catalog.commit("rename_table", "orders", {"from": "other"}) as tx:
+        tables[1] = tx.rename_table(tables[1].id, "orders")
+    warehouse.change("orders", 4)
+    assert rows() == [[1, 3], [2, 4]]
+
+
+def test_a_reader_of_an_older_state_does_not_hide_a_change(make: Any) -> None:
+    """Its transaction began before a change that another thread has looked beyond."""
+    warehouse = make(sw.learned())
+    catalog, log = warehouse.catalog, ArrivalLog(warehouse.catalog)
+    table = catalog.table("orders")
+    with ThreadPoolExecutor(1) as other:
+        with catalog.reading():
+            seen = log.look()
+            other.submit(warehouse.change, "orders", 5).result()
+            other.submit(log.look).result()
+            assert log.of(table, seen)[0] == ()
+        assert [change.rows for change in log.of(table, log.look())[0]] == [5]
+
+
+def test_refreshes_are_known_once(make: Any) -> None:
+    warehouse = make(sw.learned())
+    log, catalog = warehouse.engine.arrivals, warehouse.catalog
+    for at in range(3):
+        with catalog.commit("refresh", "v") as tx:
+            tx.add_refresh(warehouse.id, tx.version - 1, tx.version, 0.1, {}, at=float(at))
+        assert log.marks(warehouse.id) == catalog.refresh_points(warehouse.id, 10)
+    assert [at for _, at in log.marks(warehouse.id)] == [0.0, 1.0, 2.0]
 
 
 @pytest.mark.parametrize(

@@ -29,21 +29,55 @@ TIMES = ("timestamp", "timestamp_ntz", "date")
 
 
 class ArrivalLog:
-    """What arrived when, by table: read once, then kept up to date. Shared by all views of an engine."""
+    """What arrived and was refreshed when: read once, then kept up to date. Shared by all views of an engine."""
 
     def __init__(self, catalog: Catalog) -> None:
         """Read from a catalog when asked."""
         self._catalog = catalog
         self._known: dict[int, tuple[tuple[ArrivalRecord, ...], bool]] = {}
+        self._marks: dict[int, tuple[tuple[int, float], ...]] = {}
+        self._upto: int | None = None
+        self._current: dict[int, str] = {}
 
-    def of(self, table: TableRecord) -> tuple[tuple[ArrivalRecord, ...], bool]:
-        """A table's last changes, the oldest first, and whether they are all there were."""
+    def look(self) -> int:
+        """See which tables changed since the last look, for what is known of the others still holds; gives the version.
+
+        Counter-example to asking only about the tables of a view: the change of another one passes by unseen, and the
+        next look is after it.
+        """
+        if self._upto is None:
+            self._upto = self._catalog.version()
+            return self._upto
+        upto, changed = self._catalog.changed_since(self._upto)
+        kept = self._current if changed is not None else {}
+        self._current = {ident: name for ident, name in kept.items() if name not in (changed or ())}
+        self._upto = upto
+        return upto
+
+    def marks(self, view_id: int) -> tuple[tuple[int, float], ...]:
+        """The version and the time of a view's last refreshes, the oldest first."""
+        known = self._marks.get(view_id, ())
+        known += self._catalog.refresh_points(view_id, MOST_REFRESHES, known[-1][0] if known else 0)
+        self._marks[view_id] = known = known[-MOST_REFRESHES:]
+        return known
+
+    def of(self, table: TableRecord, seen: int | None = None) -> tuple[tuple[ArrivalRecord, ...], bool]:
+        """A table's last changes, the oldest first, and whether they are all there were.
+
+        Args:
+            table: the table.
+            seen: the version that the reader's look gave, for what it finds to be known as of then.
+        """
         changes, whole = self._known.get(table.id, ((), True))
+        if table.id in self._current:
+            return changes, whole
         after = changes[-1].version if changes else 0
         changes += self._catalog.arrivals(table, after, MOST_CHANGES + 1)
         if len(changes) > MOST_CHANGES:
             changes, whole = changes[-MOST_CHANGES:], False
         self._known[table.id] = (changes, whole)
+        if seen is not None and seen == self._upto:  # another thread may have looked later than this one reads
+            self._current[table.id] = table.name
         return changes, whole
 
 
@@ -147,7 +181,9 @@ class _Reading:
 
     def __init__(self, view: View, now: float) -> None:
         self._view, self._engine, self._now = view, view.engine, now
-        self._marks = view.engine.catalog.refresh_points(view.id, MOST_REFRESHES)
+        view.engine.catalog.look_at(view.tables)
+        self._seen = view.engine.arrivals.look()
+        self._marks = view.engine.arrivals.marks(view.id)
         self._records = view.engine.catalog.forecasts(view.id, (scoring.JUDGED + 1) * max(len(view.tables), 1))
         self.tables: dict[str, TableRecord] = {}
         self.measured: list[DelayRecord] = []
@@ -155,7 +191,7 @@ class _Reading:
     def arrivals(self, name: str, present: Mapping[str, int]) -> TableArrivals:
         catalog, kind = self._engine.catalog, self._view.forecaster.kind
         table = self.tables[name] = catalog.table(name)
-        changes, whole = self._engine.arrivals.of(table)
+        changes, whole = self._engine.arrivals.of(table, self._seen)
         mine = [r for r in self._records if r.table_id == table.id and r.detail.get(scoring.OWN_KIND) == kind]
         rows = present[name] if name in present else self._engine.table(name).count()
         pace = catalog.pace(table.id) if kind == "paced" else None

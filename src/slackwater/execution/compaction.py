@@ -174,6 +174,7 @@ def _net_changes(view: View, segments: Sequence[SegmentRecord], spark: SparkSess
 def compact_tables(engine: Engine, names: Sequence[str]) -> None:
     """Merge the small segments of tables, up to the version that every view has reached."""
     with engine.catalog.reading():
+        engine.catalog.look_at(names)
         held = {name: engine.catalog.segments(engine.catalog.table(name).owner) for name in names}
     for name, segments in held.items():
         if len(segments) <= TABLE_SEGMENTS:

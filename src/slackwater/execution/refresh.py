@@ -116,6 +116,7 @@ class Refresher:
         self._roots: dict[Any, Root] = {}
         with self.engine.catalog.reading():
             self.upto = self.engine.catalog.version()
+            self.engine.catalog.look_at(view.inputs)
             self.leaves = leaves(self.engine, view.inputs)
             self.tables = {name: self._table(name) for name in view.inputs}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
 from typing import Any, TypeVar
@@ -18,6 +18,7 @@ from slackwater.storage.database import Database
 from slackwater.storage.faults import crash_point
 from slackwater.storage.forgetting import forget_segments
 from slackwater.storage.records import (
+    RENAME_TABLE,
     CommitRecord,
     Fence,
     NewSourceFile,
@@ -158,6 +159,24 @@ class Catalog:
         """
         return self.database.reading()
 
+    def look_at(self, tables: Collection[str], owners: Collection[str] = ()) -> None:
+        """Within `reading`, find in two questions what reads of some tables' records and segments would ask for singly.
+
+        Args:
+            tables: names of tables; a name that is none's is passed over.
+            owners: others whose segments will be asked for.
+        """
+        shared = self.database.shared
+        if shared is None:
+            return
+        wanted = schema.tables.c.name.in_(tables)
+        found = [rows.as_table(row) for row in shared.connection.execute(rows.live(schema.tables).where(wanted))]
+        for table in found:
+            shared.found["table", table.name] = shared.found["table", table.id] = table
+        everyone = (*(table.owner for table in found), *owners)
+        for owner, state in records_of(shared.connection, everyone).items():
+            shared.found["segments", owner] = state
+
     def _known(self, connection: Connection, what: Any, find: Callable[[Connection], T]) -> T:
         """An answer that holds within one transaction, found once where several reads share it."""
         shared = self.database.shared
@@ -257,7 +276,7 @@ class Catalog:
     def _cover(
         self, connection: Connection, owner: str, after: int, upto: int, *, per_version: bool = False
     ) -> tuple[SegmentRecord, ...]:
-        state = self._known(connection, ("segments", owner), lambda c: records_of(c, owner))
+        state = self._known(connection, ("segments", owner), lambda c: records_of(c, (owner,))[owner])
         return self._covers.find(connection, owner, state, after, upto, per_version=per_version)
 
     def superseded(self, owner: str, before_version: int) -> tuple[SegmentRecord, ...]:
@@ -285,13 +304,25 @@ class Catalog:
         query = select(schema.refreshes).filter_by(view_id=view_id).order_by(schema.refreshes.c.id.desc())
         return self._all(RefreshRecord, query.limit(limit))
 
-    def refresh_points(self, view_id: int, limit: int) -> tuple[tuple[int, float], ...]:
-        """Give the version and the time of a view's last refreshes, the oldest first."""
+    def refresh_points(self, view_id: int, limit: int, after: int = 0) -> tuple[tuple[int, float], ...]:
+        """Give the version and the time of a view's last refreshes to versions after one, the oldest first."""
         table = schema.refreshes
-        query = select(table.c.to_version, table.c.at).where(table.c.view_id == view_id)
+        query = select(table.c.to_version, table.c.at).where(table.c.view_id == view_id, table.c.to_version > after)
         with self.database.read() as connection:
             found = connection.execute(query.order_by(table.c.id.desc()).limit(limit)).all()
         return tuple((row.to_version, row.at) for row in reversed(found))
+
+    def changed_since(self, version: int) -> tuple[int, frozenset[str] | None]:
+        """Give the last version, and the tables that changed after one; None for all, where one was given a name."""
+        commits = schema.commits.c
+        query = select(commits.subject, commits.kind).where(
+            commits.version > version, commits.kind.in_(("change", RENAME_TABLE))
+        )
+        with self.database.read() as connection:
+            found = connection.execute(query).all()
+            last = self._known(connection, "version", _version)
+        renamed = any(row.kind == RENAME_TABLE for row in found)
+        return last, None if renamed else frozenset(row.subject for row in found)
 
     def arrivals(self, table: TableRecord, after: int, limit: int) -> tuple[forecast_rows.ArrivalRecord, ...]:
         """Give the last changes that a table received after a version, the oldest first."""

@@ -7,9 +7,10 @@ records are added and forgotten, but what they say about a range of versions nev
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import Connection, Select, Table, func, select
+from sqlalchemy import Connection, Select, Table, func, literal, select, union_all
 
 from slackwater.storage import coverage, rows, schema
 from slackwater.storage.records import MergeRecord, SegmentRecord
@@ -18,6 +19,7 @@ KEPT = 64
 """So many answers are remembered for one owner."""
 
 State = tuple[Any, ...]
+_NONE: State = (0, None, None)
 _Range = tuple[int, int, bool]
 
 
@@ -48,13 +50,18 @@ class Covers:
         return found
 
 
-def records_of(connection: Connection, owner: str) -> State:
-    """How many records an owner has, and the last of them."""
-    segments, merges = schema.segments.c, schema.merges.c
-    of_segments = select(func.count(), func.max(segments.id), func.max(segments.last_version))
-    of_merges = select(func.count(), func.max(merges.id), func.max(merges.last_version))
-    found = connection.execute(of_segments.where(segments.owner == owner)).one()
-    return (*found, *connection.execute(of_merges.where(merges.owner == owner)).one())
+def records_of(connection: Connection, owners: Collection[str]) -> dict[str, State]:
+    """How many records each owner has, and the last of them."""
+
+    def told(table: Table, part: int) -> Select[Any]:
+        known = table.c
+        counted = (func.count().label("count"), func.max(known.id).label("id"), func.max(known.last_version))
+        return select(known.owner, literal(part), *counted).where(known.owner.in_(owners)).group_by(known.owner)
+
+    parts: dict[str, list[State]] = {owner: [_NONE, _NONE] for owner in owners}
+    for owner, part, *found in connection.execute(union_all(told(schema.segments, 0), told(schema.merges, 1))):
+        parts[owner][part] = tuple(found)
+    return {owner: (*of_segments, *of_merges) for owner, (of_segments, of_merges) in parts.items()}
 
 
 def _cover(
