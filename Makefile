@@ -3,6 +3,10 @@
 SHELL := bash
 .DEFAULT_GOAL := help
 
+# Tests run in two processes, each with a Spark of its own; a file's tests stay together. `make test WORKERS=1` for one.
+WORKERS := 2
+PYTEST := -m pytest -n $(WORKERS) --dist loadfile
+
 READY := .venv/.ready
 SETUP_INPUTS := pyproject.toml constraints.txt scripts/setup
 
@@ -22,11 +26,11 @@ demo: $(READY) ## see it work, in a minute or two
 	@source .venv/environment.sh && .venv/bin/slackwater demo
 
 test: $(READY) ## run the tests, but for the slow ones
-	@source .venv/environment.sh && .venv/bin/python -m pytest -m "not slow"
+	@source .venv/environment.sh && .venv/bin/python $(PYTEST) -m "not slow"
 
 test-all: $(READY) ## run all tests, the fuzzer and both benchmark suites among them
 	@$(MAKE) --no-print-directory tpcds-data || echo "==> without its data the tests of TPC-DS are skipped"
-	@source .venv/environment.sh && .venv/bin/python -m pytest
+	@source .venv/environment.sh && .venv/bin/python $(PYTEST)
 
 fuzz: $(READY) ## look for wrong answers with 10,000 random cases and 500 on Spark
 	@source .venv/environment.sh && .venv/bin/python -m tests.fuzz
@@ -58,7 +62,7 @@ clean: ## remove the environments and everything generated
 
 $(MATRIX_TESTS): test-spark-%: .venv-%/.ready
 	@echo "==> PySpark $(PYSPARK_$*)"
-	@source .venv-$*/environment.sh && .venv-$*/bin/python -m pytest -m "not slow"
+	@source .venv-$*/environment.sh && .venv-$*/bin/python $(PYTEST) -m "not slow"
 
 $(READY): $(SETUP_INPUTS)
 	@scripts/setup

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -143,18 +143,25 @@ class View:
         """Bring the result to the latest version, in one commit; `full` recomputes it."""
         self._check_alive()
         with self.engine.writing():
-            for view in (*views_read(self.engine, self.inputs), self):
+            with self.engine.catalog.reading():
+                below = views_read(self.engine, self.inputs)
+            for view in (*below, self):
                 self.engine.functions.moved(view)  # before any of them is refreshed
-            for below in views_read(self.engine, self.inputs):
-                below.refresh_alone()
+            for view in below:
+                view.refresh_alone()
             return self.refresh_alone(full=full)
 
     def refresh_alone(self, *, full: bool = False) -> Refresh:
         """Bring the result to the latest version; the views that it reads are there already."""
-        self._catch_up()
-        self.load_states()
+        if not self._loaded:
+            self._catch_up()
+            self.load_states()
         with self.engine.java_names.let_go():
-            return Refresher(self).refresh(full=full)
+            with self.engine.catalog.reading():
+                self._catch_up()
+                refresher = Refresher(self)
+                refresher.look_ahead(full=full)
+            return refresher.refresh(full=full)
 
     def result(self, version: int | None = None) -> DataFrame:
         """The last committed result, in the order that the query asks for; or the one at an earlier version."""
@@ -299,18 +306,13 @@ class View:
         """Reads the result's segments in a session."""
         return ResultReader(spark, self.engine.files, self.schema)
 
-    def result_is_signed(self) -> bool:
-        """Whether the result's segments hold deletes that have not been merged away yet."""
-        return any(s.sign < 0 for s in self.result_segments())
-
     def result_segments(self) -> tuple[SegmentRecord, ...]:
         """Where the result's rows are."""
         return self.engine.catalog.segments(f"v{self.id}", at=self.version)
 
-    def result_rows(self, spark: SparkSession) -> DataFrame:
-        """The result's segments as they are: rows added and, with weights, rows taken away."""
-        names = [f.name for f in self.plan.schema]
-        return self.result_reader(spark).signed(self.result_segments(), names)
+    def result_rows(self, spark: SparkSession, segments: Sequence[SegmentRecord]) -> DataFrame:
+        """Segments of the result as they are: rows added and, with weights, rows taken away."""
+        return self.result_reader(spark).signed(segments, [f.name for f in self.plan.schema])
 
     def row_estimates(self) -> dict[str, int]:
         """Roughly how many rows each state has, from its bytes."""

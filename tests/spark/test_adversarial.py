@@ -211,7 +211,7 @@ def test_a_failure_after_the_commit_applies_nothing_twice(
 ) -> None:
     """What piles up is merged when the refresh has been committed; it was tried again as a whole."""
 
-    def fail(view: sw.View) -> None:
+    def fail(view: sw.View, _: object) -> None:
         view.engine.spark.sql("SELECT raise_error('no merging today')").collect()
 
     warehouse.create_table("once", "n INT").insert([(1,), (2,)])

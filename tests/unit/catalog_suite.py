@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import FrozenInstanceError, replace
 
@@ -386,6 +387,36 @@ class CatalogSuite(WithCatalog):
                 assert (catalog.table("orders"), catalog.table_by_id(empty.id)) == (orders, empty)
                 with refused("TABLE_UNKNOWN"):
                     catalog.table("nobody")
+
+    def test_segments_added_at_once_come_back_in_their_order(self, catalog: Catalog) -> None:
+        orders = add_table(catalog)
+        given = [segment(f"t1/{at:03}", sign=-1 if at % 3 else 1, rows=at + 1) for at in range(120)]
+        with catalog.commit("change", "orders") as tx:
+            made = tx.add_segments(orders.owner, given)
+            assert tx.add_segments(orders.owner, []) == ()
+        assert [(m.path, m.sign, m.row_count) for m in made] == [(g.path, g.sign, g.row_count) for g in given]
+        assert {m.id: m.path for m in made} == {s.id: s.path for s in catalog.segments(orders.owner)}
+
+    def test_what_is_dropped_in_a_transaction_takes_nothing_more_in_it(self, catalog: Catalog) -> None:
+        view = add_view(catalog)
+        with refused("VIEW_DROPPED"), catalog.commit("refresh", "revenue") as tx:
+            tx.add_segments(view.owner, [segment("v1/0")])
+            tx.drop_view(view.id)
+            tx.add_segments(view.owner, [segment("v1/1")])
+        assert catalog.view("revenue") == view
+        with refused("VIEW_DROPPED"), catalog.commit("refresh", "revenue") as tx:
+            tx.drop_view(view.id)
+            tx.add_forecasts(view.id, [], 0.0)
+        assert catalog.segments(view.owner) == ()
+
+    def test_the_names_of_views_are_those_of_one_state(self, catalog: Catalog) -> None:
+        add_view(catalog)
+        with catalog.reading():
+            assert catalog.view_names() == {"revenue"}
+            with ThreadPoolExecutor(1) as other:
+                other.submit(add_view, catalog, "costs").result()
+            assert catalog.view_names() == {"revenue"}
+        assert catalog.view_names() == {"revenue", "costs"}
 
     def test_what_changed_since_a_version_is_told_by_table(self, catalog: Catalog) -> None:
         orders, other = add_table(catalog), add_table(catalog, "other")

@@ -7,7 +7,7 @@ grown to a good part of it. Table segments are merged up to the version that eve
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -59,10 +59,20 @@ def compact(view: View) -> None:
     """
     try:
         compact_states(view)
-        compact_result(view)
-        compact_tables(view.engine, view.tables)
+        result, tables = _piled_up(view)
+        compact_result(view, result)
+        compact_tables(view.engine, tables)
     except (PySparkException, Py4JJavaError) as error:
         _log.warning("what has piled up under the view %s is merged another time: %s", view.name, first_line(error))
+
+
+def _piled_up(view: View) -> tuple[tuple[SegmentRecord, ...], dict[str, tuple[SegmentRecord, ...]]]:
+    """The segments of a view's result, and of the tables below it."""
+    catalog, owner = view.engine.catalog, f"v{view.id}"
+    with catalog.reading():
+        names = view.tables
+        catalog.look_at(names, (owner,))
+        return catalog.segments(owner), {name: catalog.segments(catalog.table(name).owner) for name in names}
 
 
 def compact_states(view: View) -> None:
@@ -124,11 +134,11 @@ def _consolidated(view: View, state: State, spark: SparkSession, *, whole: bool)
     return spark.sql(consolidated("SELECT * FROM compacted", node.schema, plain=whole))
 
 
-def compact_result(view: View) -> None:
+def compact_result(view: View, found: Sequence[SegmentRecord]) -> None:
     """Fold a result's segments into one when they are many, up to the version that every view has read."""
-    engine, owner = view.engine, f"v{view.id}"
-    if len(engine.catalog.segments(owner)) <= RESULT_SEGMENTS:
+    if len(found) <= RESULT_SEGMENTS:
         return
+    engine, owner = view.engine, f"v{view.id}"
     settled = view.settled()
     segments = engine.catalog.segments(owner, at=settled)
     if len(segments) <= RESULT_SEGMENTS:
@@ -171,12 +181,9 @@ def _net_changes(view: View, segments: Sequence[SegmentRecord], spark: SparkSess
     return made
 
 
-def compact_tables(engine: Engine, names: Sequence[str]) -> None:
-    """Merge the small segments of tables, up to the version that every view has reached."""
-    with engine.catalog.reading():
-        engine.catalog.look_at(names)
-        held = {name: engine.catalog.segments(engine.catalog.table(name).owner) for name in names}
-    for name, segments in held.items():
+def compact_tables(engine: Engine, found: Mapping[str, Sequence[SegmentRecord]]) -> None:
+    """Merge the small segments of tables that have many, up to the version that every view has reached."""
+    for name, segments in found.items():
         if len(segments) <= TABLE_SEGMENTS:
             continue
         table = engine.table(name)

@@ -92,7 +92,7 @@ def program_sql(view: View) -> str:
     weights = {key: key in view.states and view.states[key].weighted for key in kept}
     few = few_groups(view.plan, view.states, view.known_bytes())
     program = compile_program(view.plan, mode, changes, weights, wanted, view.row_estimates(), sizes,
-                              to_send=lambda node: rows_to_send(cards, node), signed_result=view.result_is_signed(),
+                              to_send=lambda node: rows_to_send(cards, node), signed_result=refresher.result_is_signed,
                               compare=prices.compare and not by_rule,
                               since=added_to(view.states), few_groups=few,
                               result_at_hand=bool(few) and refresher.last_result() is not None)  # fmt: skip

@@ -8,6 +8,7 @@ all of them stand for the same version of the tables.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from pyspark.sql import DataFrame, SparkSession
@@ -16,6 +17,7 @@ from pyspark.sql.types import StructType
 
 from slackwater.algebra.nodes import Field, Opaque, Rel, Scan
 from slackwater.capture.type_names import type_text
+from slackwater.delta.environment import Change
 from slackwater.errors import TableError, ViewError
 from slackwater.execution.render import WEIGHT, consolidated
 from slackwater.storage.records import SegmentRecord
@@ -120,6 +122,32 @@ class ViewLeaf:
             return signed
         fields = tuple(Field(n, type_text(f.dataType)) for n, f in zip(self._names, self.schema, strict=True))
         return spark.sql(consolidated("SELECT * FROM {changes}", fields, plain=False), changes=signed)
+
+
+@dataclass(slots=True)
+class TableState:
+    """A table, or the result of a view that is read, between the two versions of a refresh."""
+
+    complete: bool
+    rows: int
+    key: tuple[int, ...]
+    delta: tuple[SegmentRecord, ...]
+
+    @property
+    def change(self) -> Change | None:
+        """What the delta brings; None where nothing came."""
+        if not self.delta:
+            return None
+        plus = sum(s.row_count for s in self.delta if s.sign > 0)
+        minus = sum(s.row_count for s in self.delta if s.sign < 0)
+        return Change(plus, minus, max(self.rows - plus + minus, 0))
+
+
+def table_state(engine: Engine, leaf: Leaf, before: int, upto: int) -> TableState:
+    """What a refresh from one version to another finds of a leaf; all is there already where there was no version."""
+    delta = engine.catalog.segments_between(leaf.owner, before, upto) if before else ()
+    names = [f.name for f in leaf.schema]
+    return TableState(leaf.complete, leaf.count(), tuple(names.index(k) for k in leaf.key), delta)
 
 
 def leaves(engine: Engine, names: Iterable[str]) -> dict[str, Leaf]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -25,7 +25,7 @@ from slackwater.errors import SlackwaterError, ViewError
 from slackwater.execution.equal_states import equal_states
 from slackwater.execution.failures import first_line
 from slackwater.execution.fitting import fit, sizes_of
-from slackwater.execution.leaves import TableLeaf, leaves
+from slackwater.execution.leaves import TableLeaf, leaves, table_state
 from slackwater.execution.modes import choose_mode
 from slackwater.execution.plan_shape import WITH_LOOKUPS, narrowed, rewritten, shaped
 from slackwater.execution.prepared import files_source
@@ -81,25 +81,6 @@ GROWN = 1.25
 """What filters keep is sampled again when a table has become so many times larger or smaller."""
 
 
-@dataclass(slots=True)
-class TableState:
-    """A table, or the result of a view that is read, between the two versions of a refresh."""
-
-    complete: bool
-    rows: int
-    key: tuple[int, ...]
-    delta: tuple[SegmentRecord, ...]
-
-    @property
-    def change(self) -> Change | None:
-        """What the delta brings; None where nothing came."""
-        if not self.delta:
-            return None
-        plus = sum(s.row_count for s in self.delta if s.sign > 0)
-        minus = sum(s.row_count for s in self.delta if s.sign < 0)
-        return Change(plus, minus, max(self.rows - plus + minus, 0))
-
-
 class Refresher:
     """One refresh of one view."""
 
@@ -112,36 +93,49 @@ class Refresher:
         self.outlook: Outlook | None = None
         self.at_hand: Mapping[str, State] = {}
         self.moved: tuple[str, ...] = ()
+        self.result: tuple[SegmentRecord, ...] = ()
+        self._opening: list[Future[Any]] = []
         self._usable: int | None = None
         self._roots: dict[Any, Root] = {}
         with self.engine.catalog.reading():
             self.upto = self.engine.catalog.version()
-            self.engine.catalog.look_at(view.inputs)
+            self.engine.catalog.look_at(view.inputs, (f"v{view.id}",))
             self.leaves = leaves(self.engine, view.inputs)
-            self.tables = {name: self._table(name) for name in view.inputs}
-
-    def _table(self, name: str) -> TableState:
-        table = self.leaves[name]
-        delta: tuple[SegmentRecord, ...] = ()
-        if self.before:
-            delta = self.engine.catalog.segments_between(table.owner, self.before, self.upto)
-        names = [f.name for f in table.schema]
-        return TableState(table.complete, table.count(), tuple(names.index(k) for k in table.key), delta)
+            self.tables = {
+                name: table_state(self.engine, self.leaves[name], self.before, self.upto) for name in view.inputs
+            }
+            if self.before:
+                self.result = view.result_segments()
 
     @property
     def changes(self) -> dict[str, Change]:
         """The tables that changed."""
         return {name: t.change for name, t in self.tables.items() if t.change is not None}
 
+    @property
+    def result_is_signed(self) -> bool:
+        """Whether the last result's segments hold deletes that have not been merged away yet."""
+        return any(s.sign < 0 for s in self.result)
+
+    def look_ahead(self, *, full: bool = False) -> None:
+        """See what comes next, unless there is nothing to do; best in the transaction that the tables were read in.
+
+        Spark looks at the files that came meanwhile.
+        """
+        self.moved = self.engine.functions.moved(self.view)
+        if self._is_due(full):
+            self._opening = self._open_deltas()
+            self.outlook = self._look_ahead()
+
+    def _is_due(self, full: bool) -> bool:
+        return not self.before or bool(self.changes) or full or bool(self.moved)
+
     def refresh(self, *, full: bool = False) -> Refresh:
         """Bring the view to the latest version."""
-        self.moved = self.engine.functions.moved(self.view)
-        if self.before and not self.changes and not full and not self.moved:
+        if not self._is_due(full):
             return self._nothing()
-        opening = self._open_deltas()
-        self.outlook = self._look_ahead()
         mode, reason = choose_mode(self, full=full)
-        wait(opening)  # what fails here fails again where it is read
+        wait(self._opening)  # what fails here fails again where it is read
         attempts = [(mode, True, reason)]
         if mode == INCREMENTAL:
             attempts.append((RECOMPUTE, True, "the incremental program failed"))
@@ -178,8 +172,7 @@ class Refresher:
         """What the next delta will bring; what this one brought is put beside the last forecast, unless it is none."""
         taking = not self.before or bool(self.changes)
         present = {t: s.rows for t, s in self.tables.items()}
-        with self.engine.catalog.reading():
-            found = look_ahead(self.view, self.engine.now(), taking=taking, present=present)
+        found = look_ahead(self.view, self.engine.now(), taking=taking, present=present)
         self.timer.phase("forecast")
         return found
 
@@ -219,7 +212,7 @@ class Refresher:
         program = compile_program(view.plan, mode, self.changes, weights, wanted, view.row_estimates(), sizes,
                                   to_send=self._to_send() if with_states else nothing,
                                   settle=self._to_settle(), since=added_to(self.at_hand), few_tasks=self._small(),
-                                  signed_result=view.result_is_signed(), compare=self._compares(),
+                                  signed_result=self.result_is_signed, compare=self._compares(),
                                   few_groups=few,
                                   result_at_hand=bool(few) and self.last_result() is not None)  # fmt: skip
         spark = self.engine.sessions.get(self._kind_of_work(program), view.settings)
@@ -394,7 +387,7 @@ class Refresher:
         view = self.view
         return Bindings(
             table=lambda name, at: self._frame(name, at, spark),
-            old_result=lambda: view.result_rows(spark),
+            old_result=lambda: view.result_rows(spark, self.result),
             old_rows=self.last_result,
             states=self.at_hand,
             sizes=view.known_bytes(),
@@ -410,7 +403,7 @@ class Refresher:
         if not self._small() or not self.before:
             return None
         if view.last_rows is None or view.last_rows[0] != view.version:
-            view.last_rows = view.version, last_rows(self.engine.files, view.result_segments())
+            view.last_rows = view.version, last_rows(self.engine.files, self.result)
         return view.last_rows[1]
 
     def _frame(self, name: str, at: str, spark: SparkSession) -> DataFrame:

@@ -326,13 +326,13 @@ def _arrow_safe(dtype: DataType) -> bool:
 
 def _take_small(table: pa.Table, signed: bool, files: WarehouseFiles, owner: str) -> list[NewSegment]:
     if not signed:
-        return [files.segment(1, files.write_arrow(table, owner))] if table.num_rows else []
+        return [files.segment(1, files.write_arrow(table, owner), table.num_rows)] if table.num_rows else []
     weights = table.column(WEIGHT)
     made = []
     for sign in (1, -1):
         part = table.filter(pc.equal(weights, sign)).drop_columns([WEIGHT])
         if part.num_rows:
-            made.append(files.segment(sign, files.write_arrow(part, owner)))
+            made.append(files.segment(sign, files.write_arrow(part, owner), part.num_rows))
     return made
 
 

@@ -145,8 +145,8 @@ class Catalog:
     @contextmanager
     def _writing(self, lease: Fence | None) -> Iterator[Connection]:
         with self.database.write() as connection:
-            # On SQLite the transaction excludes other writers; on PostgreSQL this row's lock does.
-            connection.execute(select(schema.meta.c.value).filter_by(key="schema_version").with_for_update())
+            if connection.dialect.name != "sqlite":  # there a transaction excludes other writers, here this row's lock
+                connection.execute(select(schema.meta.c.value).filter_by(key="schema_version").with_for_update())
             _check_lease(connection, lease)
             yield connection
 
@@ -236,8 +236,9 @@ class Catalog:
 
     def view_names(self) -> frozenset[str]:
         """Give the names of the views, without their plans."""
+        live = select(schema.views.c.name).filter_by(dropped_version=None)
         with self.database.read() as connection:
-            return frozenset(connection.scalars(select(schema.views.c.name).filter_by(dropped_version=None)))
+            return self._known(connection, "views", lambda c: frozenset(c.scalars(live)))
 
     def view(self, name: str) -> ViewRecord:
         """Find a view by its exact name."""

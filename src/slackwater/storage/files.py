@@ -117,10 +117,11 @@ class WarehouseFiles:
         """The data files of a segment."""
         return sorted(f for f in (self.root / path).glob("*.parquet") if not f.name.startswith(("_", ".")))
 
-    def segment(self, sign: int, path: str) -> NewSegment:
-        """Describe written files; the rows are counted from the files' footers."""
+    def segment(self, sign: int, path: str, rows: int | None = None) -> NewSegment:
+        """Describe written files; where the rows are not known they are counted from the files' footers."""
         files = self.parquet_files(path)
-        rows = sum(pq.read_metadata(f).num_rows for f in files)
+        if rows is None:
+            rows = sum(pq.read_metadata(f).num_rows for f in files)
         return NewSegment(sign, path, rows, sum(f.stat().st_size for f in files))
 
     def span(self, path: str, column: str) -> tuple[Any, Any] | None:

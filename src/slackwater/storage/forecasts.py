@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, and_, delete, insert, select, update
+from sqlalchemy import Connection, and_, bindparam, delete, insert, select, update
 
-from slackwater.storage import rows, schema
+from slackwater.storage import schema
 from slackwater.storage.records import RENAME_TABLE, TableRecord
 
 KEPT_DELAYS = 500
@@ -122,15 +122,19 @@ def settle(
     """Put what came beside the forecasts that wait for it; a table that is not named brought nothing."""
     table = schema.forecasts
     waiting = and_(table.c.view_id == view_id, table.c.settled_version.is_(None))
-    for row in connection.execute(select(table.c.id, table.c.table_id).where(waiting)).all():
-        changed, deleted = actual.get(row.table_id, (0, 0))
-        values = {"actual_rows": changed, "actual_deleted": deleted, "settled_version": version, "settled_at": at}
-        connection.execute(update(table).where(table.c.id == row.id).values(**values))
+    found = connection.execute(select(table.c.id, table.c.table_id).where(waiting)).all()
+    if not found:
+        return
+    answers: dict[str, Any] = {"actual_rows": bindparam("_rows"), "actual_deleted": bindparam("_deleted")}
+    settled = (
+        update(table).where(table.c.id == bindparam("_id")).values(settled_version=version, settled_at=at, **answers)
+    )
+    came = ((row.id, *actual.get(row.table_id, (0, 0))) for row in found)
+    connection.execute(settled, [{"_id": ident, "_rows": rows, "_deleted": gone} for ident, rows, gone in came])
 
 
 def add(connection: Connection, view_id: int, new: Iterable[NewForecast], version: int, at: float) -> None:
     """Record a forecast; one that still waits for what came is replaced."""
-    rows.live_view(connection, view_id)
     table = schema.forecasts
     connection.execute(delete(table).where(table.c.view_id == view_id, table.c.settled_version.is_(None)))
     made = {"view_id": view_id, "made_version": version, "made_at": at}

@@ -31,6 +31,8 @@ class Transaction:
         """Write through the connection, as the version of a moment."""
         self.version, self.at = version, at
         self._connection = connection
+        self._alive: set[str] = set()
+        """The owners of segments that were found not to be dropped."""
 
     def add_table(self, name: str, schema_json: str, key: Sequence[str] = ()) -> TableRecord:
         """Record a new table."""
@@ -100,9 +102,10 @@ class Transaction:
             "options_json": options_json,
         }
         changes = {name: value for name, value in given.items() if value is not None}
-        if changes:
-            self._update(schema.views, schema.views.c.id == view_id, **changes)
-        return rows.live_view(self._connection, view_id)
+        if not changes:
+            return before
+        changed = update(schema.views).where(schema.views.c.id == view_id).values(**changes).returning(schema.views)
+        return rows.read_as(ViewRecord, self._connection.execute(changed).one())
 
     def rename_view(self, view_id: int, name: str) -> ViewRecord:
         """Call a view otherwise; its result, states and refreshes are filed by its id and stay."""
@@ -136,6 +139,7 @@ class Transaction:
 
     def add_forecasts(self, view_id: int, new: Iterable[forecasts.NewForecast], at: float) -> None:
         """Record a view's forecast of its next delta, instead of one that nothing was put beside."""
+        self._check_live(f"v{view_id}")
         forecasts.add(self._connection, view_id, new, self.version, at)
 
     def add_delays(self, new: Iterable[forecasts.DelayRecord]) -> None:
@@ -205,22 +209,20 @@ class Transaction:
         self, owner: str, new: Iterable[NewSegment], first: int, last: int, merge_id: int | None
     ) -> tuple[SegmentRecord, ...]:
         place = {"owner": owner, "first_version": first, "last_version": last, "merge_id": merge_id}
-        return tuple(
-            rows.read_as(
-                SegmentRecord,
-                self._insert(
-                    schema.segments,
-                    {
-                        **place,
-                        "sign": segment.sign,
-                        "path": segment.path,
-                        "row_count": segment.row_count,
-                        "byte_count": segment.byte_count,
-                    },
-                ),
-            )
+        values = [
+            {
+                **place,
+                "sign": segment.sign,
+                "path": segment.path,
+                "row_count": segment.row_count,
+                "byte_count": segment.byte_count,
+            }
             for segment in new
-        )
+        ]
+        if not values:
+            return ()
+        made = insert(schema.segments).returning(schema.segments, sort_by_parameter_order=True)
+        return tuple(rows.read_as(SegmentRecord, row) for row in self._connection.execute(made, values))
 
     def _rename(self, table: Table, row_id: int, name: str) -> None:
         self._check_free(name, view=table is schema.views, renamed=row_id)
@@ -232,11 +234,14 @@ class Transaction:
         self._update(schema.merges, schema.merges.c.owner == owner, superseded_by=None)
         self._connection.execute(delete(schema.merges).where(schema.merges.c.owner == owner))
         self._update(table, table.c.id == row_id, dropped_version=self.version)
+        self._alive.discard(owner)
 
     def _check_live(self, owner: str) -> None:
         check_owner(owner)
-        find = rows.live_table if owner.startswith("t") else rows.live_view
-        find(self._connection, int(owner[1:]))
+        if owner not in self._alive:
+            find = rows.live_table if owner.startswith("t") else rows.live_view
+            find(self._connection, int(owner[1:]))
+            self._alive.add(owner)
 
     def _check_free(self, name: str, *, view: bool, renamed: int | None = None) -> None:
         """Refuse a name that is taken; what is renamed may take its own in another case."""
