@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -268,6 +269,38 @@ def test_a_reader_of_an_older_state_does_not_hide_a_change(make: Any) -> None:
             other.submit(log.look).result()
             assert log.of(table, seen)[0] == ()
         assert [change.rows for change in log.of(table, log.look())[0]] == [5]
+
+
+def test_what_one_thread_read_before_a_change_does_not_hide_what_another_read_since(
+    make: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warehouse = make(sw.learned())
+    catalog, log = warehouse.catalog, ArrivalLog(warehouse.catalog)
+    table, arrivals = catalog.table("orders"), catalog.arrivals
+    has_read, goes_on = threading.Event(), threading.Event()
+    warehouse.change("orders", 4)
+    log.look()
+
+    def held(*given: Any) -> Any:
+        found = arrivals(*given)
+        if not has_read.is_set():
+            has_read.set()
+            goes_on.wait(1.0)
+        return found
+
+    def refresh() -> tuple[ArrivalRecord, ...]:
+        changes = log.of(table, log.look())[0]
+        goes_on.set()
+        return changes
+
+    monkeypatch.setattr(catalog, "arrivals", held)
+    with ThreadPoolExecutor(2) as threads:
+        explaining = threads.submit(log.of, table)
+        assert has_read.wait(10.0)
+        warehouse.change("orders", 5)
+        assert [change.rows for change in threads.submit(refresh).result()] == [4, 5]
+        explaining.result()
+    assert [change.rows for change in log.of(table, log.look())[0]] == [4, 5]
 
 
 def test_refreshes_are_known_once(make: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,7 @@ class ArrivalLog:
         self._marks: dict[int, tuple[tuple[int, float], ...]] = {}
         self._upto: int | None = None
         self._current: dict[int, str] = {}
+        self._one_at_a_time = threading.RLock()
 
     def look(self) -> int:
         """See which tables changed since the last look, for what is known of the others still holds; gives the version.
@@ -45,29 +47,38 @@ class ArrivalLog:
         Counter-example to asking only about the tables of a view: the change of another one passes by unseen, and the
         next look is after it.
         """
-        if self._upto is None:
-            self._upto = self._catalog.version()
-            return self._upto
-        upto, changed = self._catalog.changed_since(self._upto)
-        kept = self._current if changed is not None else {}
-        self._current = {ident: name for ident, name in kept.items() if name not in (changed or ())}
-        self._upto = upto
-        return upto
+        with self._one_at_a_time:
+            if self._upto is None:
+                self._upto = self._catalog.version()
+                return self._upto
+            upto, changed = self._catalog.changed_since(self._upto)
+            kept = self._current if changed is not None else {}
+            self._current = {ident: name for ident, name in kept.items() if name not in (changed or ())}
+            self._upto = upto
+            return upto
 
     def marks(self, view_id: int) -> tuple[tuple[int, float], ...]:
         """The version and the time of a view's last refreshes, the oldest first."""
-        known = self._marks.get(view_id, ())
-        known += self._catalog.refresh_points(view_id, MOST_REFRESHES, known[-1][0] if known else 0)
-        self._marks[view_id] = known = known[-MOST_REFRESHES:]
-        return known
+        with self._one_at_a_time:
+            known = self._marks.get(view_id, ())
+            known += self._catalog.refresh_points(view_id, MOST_REFRESHES, known[-1][0] if known else 0)
+            self._marks[view_id] = known = known[-MOST_REFRESHES:]
+            return known
 
     def of(self, table: TableRecord, seen: int | None = None) -> tuple[tuple[ArrivalRecord, ...], bool]:
         """A table's last changes, the oldest first, and whether they are all there were.
+
+        Counter-example to reading without the lock: a thread that read before a change came puts back what another has
+        read since, and as that table is said to be known nobody asks again.
 
         Args:
             table: the table.
             seen: the version that the reader's look gave, for what it finds to be known as of then.
         """
+        with self._one_at_a_time:
+            return self._of(table, seen)
+
+    def _of(self, table: TableRecord, seen: int | None) -> tuple[tuple[ArrivalRecord, ...], bool]:
         changes, whole = self._known.get(table.id, ((), True))
         if table.id in self._current:
             return changes, whole

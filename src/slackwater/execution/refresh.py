@@ -399,12 +399,12 @@ class Refresher:
 
     def last_result(self) -> pa.Table | None:
         """The rows of the last result where the driver can have them; read once."""
-        view = self.view
         if not self._small() or not self.before:
             return None
-        if view.last_rows is None or view.last_rows[0] != view.version:
-            view.last_rows = view.version, last_rows(self.engine.files, self.result)
-        return view.last_rows[1]
+        known = self.view.last_rows
+        if known is None or known[0] != self.before:  # not the view's version: another thread may have moved that on
+            known = self.view.last_rows = self.before, last_rows(self.engine.files, self.result)
+        return known[1]
 
     def _frame(self, name: str, at: str, spark: SparkSession) -> DataFrame:
         """A table as of the old version, the new one, or the changes between; by its own names where `at` is empty."""

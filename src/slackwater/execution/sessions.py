@@ -43,8 +43,9 @@ DELTA_SETTINGS = {
     "spark.sql.execution.usePartitionEvaluator": "true",
     _EXCLUDED: _MERGES,
 }
-"""Small work over kept states: adaptive execution costs more than it saves there. The last two spare the driver work:
-a formatted account of each plan for Spark's history, and a look through the code of each operator's closure."""
+"""Small work over kept states: adaptive execution costs more than it saves there. The UI's mode
+and the evaluators spare the driver a formatted account of each plan for Spark's history, and a look through the code of
+each operator's closure."""
 
 LARGE_DELTA_SETTINGS = {**DELTA_SETTINGS, "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1))}
 
