@@ -1,47 +1,91 @@
-"""A writer that a crash point kills somewhere: insert, delete, refresh, compact, poll a folder, save states."""
+"""A writer that is killed somewhere: it changes a table, refreshes, merges, polls a folder and saves states.
+
+Started as a program, it kills itself at a place of one of its steps: `poll/commit.inside`, or `poll/commit.inside:2`
+for the second time that it gets there.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 
 from pyspark.sql import SparkSession
 
 import slackwater as sw
 from slackwater.execution import compaction
 
+LIMITS = ("STATE_SEGMENTS", "RESULT_SEGMENTS", "TABLE_SEGMENTS")
+EARLY = 2
+"""So many segments are enough to be merged."""
+Sale = tuple[int, str, int]
+ADDED: dict[str, list[Sale]] = {
+    "insert": [(1001, "a", 5), (1002, "b", 6)],
+    "delete": [(1002, "b", 6)],
+    "refresh": [(1002, "b", 6)],
+    "upsert": [(1002, "b", 8), (1003, "c", 9)],
+    "apply": [(1002, "b", 8), (1004, "a", 1)],
+    "delete keys": [(1002, "b", 8)],
+    "attach": [(1002, "b", 8)],
+    "poll": [(1002, "b", 8), (2001, "c", 7), (2002, "c", 8)],
+    "refresh again": [(1002, "b", 8), (2001, "c", 7), (2002, "c", 8)],
+    "close": [(1002, "b", 8), (2001, "c", 7), (2002, "c", 8)],
+}
+"""The steps in their order, and the rows that are in the table after each, beside those of the start."""
+STEPS = tuple(ADDED)
 
-def main(warehouse: str, landing: str) -> None:
-    compaction.STATE_SEGMENTS = compaction.RESULT_SEGMENTS = compaction.TABLE_SEGMENTS = 2
+
+def act(engine: sw.Engine, landing: str, step: Callable[[str], AbstractContextManager[None]]) -> None:
+    """Take all the steps, each within `step`; the engine is closed at the end."""
+    sales, view = engine.table("sales"), engine.view("totals")
+    with step("insert"):
+        sales.insert([(1001, "a", 5), (1002, "b", 6)])
+    with step("delete"):
+        sales.delete([(1001, "a", 5)])
+    with step("refresh"):
+        view.refresh()
+    with step("upsert"):
+        sales.upsert([(1002, "b", 8), (1003, "c", 9)])
+    with step("apply"):
+        names = ("id", "name", "amount", "_weight")
+        sales.apply([dict(zip(names, row, strict=True)) for row in ((1003, "c", 9, -1), (1004, "a", 1, 1))])
+    with step("delete keys"):
+        sales.delete_keys([(1004,)])
+    with step("attach"):
+        source = sales.landing_directory(landing)
+    with step("poll"):
+        source.poll()
+    with step("refresh again"):
+        view.refresh()
+    with step("close"):
+        engine.close()
+
+
+def main(warehouse: str, landing: str, place: str) -> None:
+    for limit in LIMITS:
+        setattr(compaction, limit, EARLY)
     spark = (
         SparkSession.builder.master("local[1]")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", "1")
         .config("spark.driver.memory", "1g")
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("OFF")
-    with sw.Engine(warehouse, spark=spark) as engine:
-        sales, view = engine.table("sales"), engine.view("totals")
-        log = Path(warehouse + ".log")
+    deadly, point = place.split("/")
 
-        def did(what: str) -> None:
-            with log.open("a") as file:
-                file.write(what + "\n")
+    @contextmanager
+    def step(name: str) -> Iterator[None]:
+        if name == deadly:
+            os.environ["SLACKWATER_CRASH_AT"] = point
+        yield
+        os.environ.pop("SLACKWATER_CRASH_AT", None)
 
-        sales.insert([(1001, "a", 5), (1002, "b", 6)])
-        did("inserted")
-        sales.delete([(1001, "a", 5)])
-        did("deleted")
-        view.refresh()
-        did("refreshed")
-        sales.landing_directory(landing).poll()
-        did("polled")
-        view.refresh()
-        did("refreshed again")
-    did("closed")
+    act(sw.Engine(warehouse, spark=spark), landing, step)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2])
+    main(*sys.argv[1:])

@@ -5,13 +5,14 @@ from __future__ import annotations
 import copy
 import pickle
 import sqlite3
+import subprocess
 from pathlib import Path
 
 import pytest
 from sqlalchemy import URL, event
 
 from slackwater.errors import CODES, CatalogError, SlackwaterError
-from slackwater.storage import Catalog, NewSegment, NewState, database, sqlite_url
+from slackwater.storage import Catalog, NewSegment, NewState, database, faults, sqlite_url
 from slackwater.storage.faults import CRASH_POINTS, crash_point
 from tests.unit.catalog_suite import CatalogSuite, add_table, refused, segment
 from tests.unit.durability_suite import DurabilitySuite
@@ -218,3 +219,24 @@ def test_crash_points_are_named_and_counted(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("SLACKWATER_FAIL_AT", "mispelt")
     with pytest.raises(AssertionError):
         crash_point("commit.before")
+
+
+@pytest.mark.parametrize(("place", "commits"), [("commit.before", 0), ("commit.inside", 0), ("commit.after", 1)])
+def test_a_copy_taken_at_a_crash_point_is_what_a_killed_process_leaves(
+    place: str, commits: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "wh").mkdir()
+    seen: list[str] = []
+
+    def copied(name: str) -> None:
+        seen.append(name)
+        if name == place:
+            subprocess.run(["cp", "-a", str(tmp_path / "wh"), str(tmp_path / "image")], check=True)
+
+    with Catalog.open(sqlite_url(tmp_path / "wh" / "catalog.db")) as catalog:
+        monkeypatch.setattr(faults, "watchers", [copied])
+        add_table(catalog)
+        assert catalog.version() == 1
+    assert seen == ["commit.before", "commit.inside", "commit.after"]
+    with Catalog.open(sqlite_url(tmp_path / "image" / "catalog.db"), create=False) as catalog:
+        assert catalog.version() == len(catalog.tables()) == commits

@@ -2,6 +2,7 @@
 
 `SLACKWATER_CRASH_AT=commit.inside` kills the process when it gets there; `commit.inside:3` on the third time.
 `SLACKWATER_FAIL_AT` takes the same names and raises "no space left on device" instead: every time, or on the n-th.
+A test in the same process can look on: see `watchers`.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import threading
+from collections.abc import Callable
 from typing import Final
 
 CRASH_POINTS: Final = (
@@ -28,6 +30,9 @@ CRASH_POINTS: Final = (
 
 CRASH_STATUS: Final = 137  # what a shell reports for a process killed by SIGKILL
 
+watchers: list[Callable[[str], None]] = []
+"""Told of each place as it is passed: what is on disk then is what a process that is killed there leaves behind."""
+
 _lock = threading.Lock()
 _hits: dict[str, tuple[str, int]] = {}
 
@@ -36,6 +41,8 @@ def crash_point(name: str) -> None:
     """Do nothing, unless the environment asks for a fault at this place."""
     if name not in CRASH_POINTS:
         raise AssertionError(f"{name!r} is not listed in CRASH_POINTS")
+    for watcher in watchers:
+        watcher(name)
     if _is_due("SLACKWATER_CRASH_AT", name):
         os._exit(CRASH_STATUS)
     if _is_due("SLACKWATER_FAIL_AT", name):
