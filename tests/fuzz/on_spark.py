@@ -37,6 +37,10 @@ class Failure:
 
 
 COUNTS = ("compared", "parts", "modes", "reasons", "refused", "recomputed")
+INDEPENDENT = ("duckdb", "interpreter", "recompute")
+"""Oracles that say what is right; the others compare views with each other."""
+MOST_INVALID, MOST_REFUSED, LEAST_INCREMENTAL = 0.01, 0.25, 0.2
+"""Shares of the views and, the last, of the refreshes that had something to do: far from what a run has."""
 
 
 @dataclass(slots=True)
@@ -62,6 +66,22 @@ class Tally:
         self.invalid += other.invalid
         for name in COUNTS:
             getattr(self, name).update(getattr(other, name))
+
+    def complaints(self) -> list[str]:
+        """Why this run proves less than its silence says: nearly all was refused, recomputed or not compared."""
+        refused, unknown = sum(self.refused.values()), len(self.invalid)
+        made = self.cases - refused
+        refreshed = sum(n for mode, n in self.modes.items() if mode != "none")
+        compared = sum(self.compared[oracle] for oracle in INDEPENDENT)
+        found = {
+            "no view was drawn": not self.cases,
+            f"Spark did not understand {unknown} of {self.cases} queries": unknown > MOST_INVALID * self.cases,
+            f"{refused} of {self.cases} queries were refused": refused > MOST_REFUSED * self.cases,
+            f"only {self.modes['incremental']} of {refreshed} refreshes were incremental":
+                self.modes["incremental"] < LEAST_INCREMENTAL * refreshed or not refreshed,
+            f"{made} views were compared {compared} times with what is right": compared < made,
+        }  # fmt: skip
+        return [complaint for complaint, holds in found.items() if holds]
 
     def __str__(self) -> str:
         parts = [f"{self.cases} views"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import re
+from collections import Counter
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
@@ -58,8 +59,9 @@ def test_ten_thousand_cases_on_the_interpreter() -> None:
 
 
 def test_a_few_views_on_spark(spark: SparkSession) -> None:
-    _, _, failures = on_spark.play_seed(spark, SEED, views=2)
+    tally, _, failures = on_spark.play_seed(spark, SEED, views=2)
     assert not failures, "\n".join(map(str, failures))
+    assert tally.complaints() == []
 
 
 @pytest.mark.slow
@@ -69,9 +71,30 @@ def test_five_hundred_views_on_spark(spark: SparkSession, seed: int) -> None:
     tally, _, failures = on_spark.play_seed(spark, seed)
     assert not failures, "\n".join(map(str, failures))
     assert tally.cases == VIEWS
+    assert tally.complaints() == []
 
 
 # --- the fuzzer itself -----------------------------------------------------------------------------------------------
+
+
+def test_a_run_that_proves_nothing_is_no_silent_one() -> None:
+    def tally(**counts: Any) -> on_spark.Tally:
+        usual: dict[str, Any] = {
+            "compared": Counter(duckdb=30, recompute=10, inverse=20), "refused": Counter(QUERY_UNSUPPORTED=1),
+            "modes": Counter(incremental=40, recompute=20, none=10),
+        }  # fmt: skip
+        return on_spark.Tally(cases=20, **(usual | counts))
+
+    assert tally().complaints() == []
+    for counts, words in [
+        ({"refused": Counter(QUERY_UNSUPPORTED=20)}, "20 of 20 queries were refused"),
+        ({"modes": Counter(recompute=60, none=10)}, "only 0 of 60 refreshes were incremental"),
+        ({"modes": Counter(none=70)}, "only 0 of 0 refreshes were incremental"),
+        ({"compared": Counter(inverse=90, strategies=9)}, "19 views were compared 0 times with what is right"),
+        ({"invalid": ["SELECT"]}, "Spark did not understand 1 of 20 queries"),
+    ]:
+        assert tally(**counts).complaints() == [words]
+    assert "no view was drawn" in on_spark.Tally().complaints()
 
 
 @pytest.mark.slow
