@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -41,6 +43,13 @@ def _numbers(text: str) -> tuple[int, ...] | None:
         raise click.BadParameter("write numbers with commas: 1,3,5", param_hint="--queries") from None
 
 
+def _measured(output: Output, document: Mapping[str, Any]) -> None:
+    """Give the figures; they count for nothing where a result is wrong."""
+    output.document(document)
+    if not document["summary"]["all verified"]:
+        raise click.exceptions.Exit(ExitCode.DIFFERENCE)
+
+
 @click.group()
 def bench() -> None:
     """Measure refreshes against recomputes."""
@@ -63,7 +72,7 @@ def tpch(sf: float, queries: str, everything: bool, repeats: int, place: Path | 
 
         document = command(sf=sf, queries=chosen, repeats=repeats, output=place, json_only=json_only,
                            all_queries=everything)  # fmt: skip
-        output.document(document)
+        _measured(output, document)
 
 
 @bench.command(epilog=EXIT_CODES)
@@ -132,7 +141,7 @@ def iqp(figure: str | None, table: str | None, sf: float, queries: str, place: P
             from slackwater.bench.iqp_movies import command as movies
 
             found = movies(sf=sf, queries=chosen, output=place, json_only=json_only)
-        output.document(found)
+        _measured(output, found)
 
 
 @bench.command(epilog=EXIT_CODES)
@@ -156,7 +165,7 @@ def steady(refreshes: int, rows: int, place: Path | None, json_only: bool) -> No
     with Output(json_only) as output, reported(output):
         from slackwater.bench.steady import command
 
-        output.document(command(refreshes=refreshes, rows=rows, output=place, json_only=json_only))
+        _measured(output, command(refreshes=refreshes, rows=rows, output=place, json_only=json_only))
 
 
 @bench.command(epilog=EXIT_CODES)
@@ -170,4 +179,4 @@ def division(sf: float, share: float, place: Path | None, json_only: bool) -> No
     with Output(json_only) as output, reported(output):
         from slackwater.bench.division import command
 
-        output.document(command(sf=sf, share=share, output=place, json_only=json_only))
+        _measured(output, command(sf=sf, share=share, output=place, json_only=json_only))

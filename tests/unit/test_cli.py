@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StringType, StructType
 
 from slackwater import Engine, __version__
+from slackwater.bench.tpch import Measured, summary
 from slackwater.cli import cli
 
 Run = Callable[..., Result]
@@ -148,6 +149,29 @@ def test_a_wrong_command_line_is_told_apart(run: Run, arguments: tuple[str, ...]
     result = run(*arguments)
     assert (result.exit_code, result.stdout) == (2, "")
     assert "Usage:" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "module"),
+    [(("tpch",), "tpch"), (("steady",), "steady"), (("division",), "division"), (("iqp", "--figure", "3"), "iqp"),
+     (("iqp", "--table", "2"), "iqp_movies")],
+)  # fmt: skip
+def test_a_benchmark_with_a_wrong_result_fails(
+    run: Run, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], module: str
+) -> None:
+    for verified, status in ((1.0, 0), (0.0, 3)):
+        document = {"summary": {"all verified": verified}}
+        monkeypatch.setattr(f"slackwater.bench.{module}.command", lambda *a, found=document, **k: found)
+        result = run("bench", *arguments, "--json")
+        assert (result.exit_code, json.loads(result.stdout)) == (status, document)
+
+
+def test_one_wrong_result_of_tpch_is_seen_in_the_summary() -> None:
+    figures = {label: [0.5] for label in ("1%", "0.1%")}
+    results = {q: Measured(q, [1.0], [1.0], figures, figures, figures, verified=True) for q in (1, 3)}
+    assert summary(results)["all verified"] == 1.0
+    results[3].verified = False
+    assert summary(results)["all verified"] == 0.0
 
 
 @pytest.mark.parametrize(

@@ -185,6 +185,7 @@ def summary(results: dict[int, Measured]) -> dict[str, float]:
     initial = [statistics.median(m.initial) / statistics.median(m.plain) for m in results.values()]
     found["initial over plain, geometric mean"] = geometric_mean(initial)
     found["jobs for an untouched query"] = max((m.untouched_jobs for m in results.values()), default=-1)
+    found["all verified"] = float(all(m.verified for m in results.values()))
     return found
 
 

@@ -1,0 +1,46 @@
+"""The benchmarks that the README takes its figures from, in small: their files are written, every result verified."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from slackwater.bench import steady, tpch
+from slackwater.cli import cli
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("spark")]
+
+
+def test_refreshes_of_tpch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tpch, "WARM_UPS", {"1%": 1, "0.1%": 2})
+    arguments = ["tpch", "--sf", "0.01", "--queries", "3,5,6", "--repeats", "1", "--output", str(tmp_path), "--json"]
+    result = CliRunner().invoke(cli, ["bench", *arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert json.loads((tmp_path / "tpch.json").read_text()) == found
+    assert (tmp_path / "tpch.png").read_bytes().startswith(b"\x89PNG")
+    assert found["summary"]["all verified"] == 1.0
+    assert found["summary"]["jobs for an untouched query"] == 0
+    queries = {measured["query"]: measured for measured in found["queries"]}
+    assert set(queries) == {3, 5, 6}
+    for number, measured in queries.items():
+        assert measured["verified"]
+        assert measured["untouched_jobs"] == (-1 if number == 5 else 0), "Q5 alone reads supplier"
+        for label in ("1%", "0.1%"):
+            assert len(measured["refresh"][label]) == len(measured["recompute"][label]) == 1
+            assert min(measured["medians"][label].values()) > 0
+
+
+def test_many_refreshes_in_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steady, "CUSTOMERS", 200)
+    monkeypatch.setattr(steady, "ORDERS", 5_000)
+    arguments = ["steady", "--refreshes", "60", "--rows", "20", "--output", str(tmp_path), "--json"]
+    result = CliRunner().invoke(cli, ["bench", *arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert json.loads((tmp_path / "steady.json").read_text()) == found
+    assert len(found["seconds"]) == found["summary"]["refreshes"] == 60
+    assert found["summary"]["all verified"] == 1.0
