@@ -9,7 +9,6 @@ from slackwater.algebra.expressions import call, col, lit
 from slackwater.algebra.multi_join import MultiJoin
 from slackwater.algebra.nodes import Aggregate, Field, Filter, Item, Join, Project, Rel, Scan
 from slackwater.algebra.printer import node_key
-from slackwater.algebra.relation import IllegalNode
 from slackwater.delta.environment import Change
 from slackwater.errors import ViewError
 from slackwater.execution.plan_shape import with_views
@@ -114,17 +113,3 @@ def test_a_change_of_one_table_meets_one_kept_join() -> None:
     touched = {node_key(x) for x in (plan, *the_join(plan).views)
                if any(isinstance(s, Scan) and s.table == "lineitem" for s in x.walk())}  # fmt: skip
     assert appended == touched, "every view with line items grows, and no other"
-
-
-def test_illegal_joins_cannot_be_built() -> None:
-    one, two = scan("a", "x"), scan("b", "y")
-    for inputs, conditions, columns, kept in (
-        ((one,), (), ("x",), ()),
-        ((one, one), (), ("x",), ()),
-        ((one, two), (equal("x", "z"),), ("x",), ()),
-        ((one, two), (equal("x", "x"),), ("x",), ()),
-        ((one, two), (), (), ()),
-        ((one, two), (), ("x",), ((0, 1),)),
-    ):
-        with pytest.raises(IllegalNode):
-            MultiJoin(inputs, conditions, columns, kept)

@@ -60,30 +60,6 @@ def test_they_print_and_survive_json() -> None:
     assert Generate(L, call("explode", copies), (n.Field("x", "int"),), ("b",)).names == ("b", "x")
 
 
-@pytest.mark.parametrize(
-    ("made", "invariant"),
-    [
-        (lambda: MatchJoin(L, L, lit(True), "semi"), "I1"),
-        (lambda: MatchJoin(L, R, term("=", "a", "q"), "semi"), "I2"),
-        (lambda: MatchJoin(L, R, MIXED, "left"), "I9"),
-        (lambda: OuterJoin(L, R, MIXED, "semi"), "I9"),
-        (lambda: MatchJoin(L, R, MIXED, "exists"), "I9"),
-        (lambda: MatchJoin(L, R, MIXED, "anti", "has"), "I9"),
-        (lambda: MatchJoin(L, n.Negate(R), MIXED, "anti"), "I9"),
-        (lambda: OuterJoin(L, n.Negate(R), MIXED, "left"), "I9"),
-        (lambda: OuterJoin(n.Negate(L), R, MIXED, "full"), "I9"),
-        (lambda: Generate(L, call("explode", col("q")), (n.Field("x", "int"),), ()), "I2"),
-        (lambda: Generate(L, call("explode", col("a")), (n.Field("x", "int"),), ("q",)), "I2"),
-        (lambda: Generate(L, call("explode", col("a")), (n.Field("b", "int"),), ("b",)), "I1"),
-        (lambda: Values((n.Field("v", "int"),), ((),)), "I4"),
-        (lambda: Values((n.Field("v", "int"),), ((col("a"),),)), "I2"),
-    ],
-)
-def test_illegal_ones_are_refused(made: object, invariant: str) -> None:
-    with pytest.raises(n.IllegalNode, match=invariant):
-        made()  # type: ignore[operator]
-
-
 def test_the_side_that_is_not_asked_may_have_weights() -> None:
     assert MatchJoin(n.Negate(L), R, MIXED, "anti").weighted
     assert OuterJoin(n.Negate(L), R, MIXED, "left").weighted

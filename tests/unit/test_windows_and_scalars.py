@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from slackwater.algebra import nodes as n
 from slackwater.algebra.aggregates import AggCall, Combine
 from slackwater.algebra.expressions import call, col, lit
@@ -49,23 +47,6 @@ def test_how_windows_print() -> None:
     assert not breaks_ties(node)
     assert breaks_ties(Window(SCAN, (), (number(),)))
     assert [c.repeatable for c in node.calls] == [True, False]
-
-
-@pytest.mark.parametrize(
-    "build",
-    [
-        lambda: Window(SCAN, (), ()),
-        lambda: Window(SCAN, (), (WindowCall("n", "row_number", (), "int"),)),
-        lambda: Window(SCAN, (col("nope"),), (number(),)),
-        lambda: Window(n.Negate(SCAN), (), (number(),)),
-        lambda: Window(SCAN, (), (WindowCall("p", "count", (), "bigint"),)),
-        lambda: ScalarFilter(SCAN, n.Scan("u", (n.Field("k", "int"),), (0,)), call(">", col("p"), col("k"))),
-        lambda: ScalarFilter(SCAN, COUNT, call(">", col("p"), col("nope"))),
-    ],
-)
-def test_illegal_nodes_cannot_be_built(build: object) -> None:
-    with pytest.raises(n.IllegalNode):
-        build()  # type: ignore[operator]
 
 
 def test_a_filter_with_a_scalar_that_cannot_change_reads_only_the_delta() -> None:
