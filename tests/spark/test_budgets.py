@@ -42,7 +42,14 @@ def test_any_budget_gives_the_same_result(tmp_path: Path, spark: SparkSession) -
         assert kept[100] == kept[104] == ("recompute", False)
         assert kept[103] == ("incremental", False), "what is at hand serves once more, and is then given back"
         assert kept[102][1], "a large budget keeps states"
-        assert "budget" in str(view.explain())
+        assert ("■ kept" in str(view.explain(sql=False))) == kept[105][1]
+        engine.budget = 0
+        customers.upsert([(1, "region 9")])
+        assert not settle(view, None).states
+        explained = str(view.explain(sql=False))
+        assert "\nstates 0 B of a budget of 0 B\n" in explained
+        assert "bytes more do not fit the budget" in explained
+        assert "■ kept" not in explained
 
 
 def test_reopening_keeps_on_where_it_stood(tmp_path: Path, spark: SparkSession) -> None:
