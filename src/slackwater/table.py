@@ -395,6 +395,8 @@ def _column_names(rows: intake.Rows) -> list[str]:
         return list(rows.column_names)
     if hasattr(rows, "columns"):
         return [str(c) for c in rows.columns]
+    if isinstance(rows, Sequence) and not isinstance(rows, str | bytes) and not rows:
+        return [CHANGE_WEIGHT]  # no changes, which need no names
     if isinstance(rows, Sequence) and rows and isinstance(rows[0], dict):
         return list(rows[0])
     if isinstance(rows, Sequence) and rows and hasattr(rows[0], "asDict"):
