@@ -259,12 +259,14 @@ def explain(session: Session, warehouse: Path, view: str, no_sql: bool) -> None:
 def history(session: Session, warehouse: Path, view: str, limit: int) -> None:
     """Show the refreshes of a view, the latest first.
 
-    Starts no Spark.
+    What each took stands beside what it should have taken, and below what could have been done instead. At the end: how
+    far off the predictions were. Starts no Spark.
     """
     with session.engine(warehouse, read_only=True) as engine:
-        found = [dict(report) for report in engine.view(view).history(limit=limit)]
-    session.output.document({"view": view, "refreshes": found})
-    cli_tables.history(session.output, view, found)
+        found = engine.view(view).history(limit=limit)
+    errors = {what: error.to_dict() for what, error in found.errors().items()}
+    session.output.document({"view": view, "refreshes": list(found), "errors": errors})
+    cli_tables.history(session.output, found)
 
 
 def main() -> None:

@@ -6,10 +6,12 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from slackwater.execution.history import not_taken, ratio_text
 from slackwater.settings import show_bytes
 
 if TYPE_CHECKING:
     from slackwater.cli_output import Output
+    from slackwater.execution.history import History
     from slackwater.execution.reports import Verification
 
 Report = Mapping[str, Any]
@@ -26,13 +28,23 @@ def refreshes(output: Output, reports: Sequence[Report]) -> None:
     output.line(f"States may occupy {show_bytes(budget)}.")
 
 
-def history(output: Output, view: str, reports: Sequence[Report]) -> None:
-    """The refreshes of one view."""
-    if not reports:
-        output.line(f"View {view} was never refreshed.")
+def history(output: Output, found: History) -> None:
+    """The refreshes of one view, and how far off their predictions were."""
+    if not found:
+        output.line(f"View {found.view} was never refreshed.")
         return
-    columns = ("when", "how", "version", "#rows in", "#rows out", "#seconds", "#states", "why")
-    output.table(columns, ([_when(r["at"]), *_refresh(r)] for r in reports), title=f"Refreshes of {view}")
+    columns = ("when", "how", "version", "#rows in", "#rows out", "#seconds", "#predicted", "#actual ÷ predicted")
+    output.table((*columns, "#states", "why"), map(_past_refresh, found), title=f"Refreshes of {found.view}")
+    for line in found.error_lines():
+        output.line(line)
+
+
+def _past_refresh(report: Report) -> list[str]:
+    """What a refresh did, beside what it was thought to take and could have done instead."""
+    *done, states, why = _refresh(report)
+    predicted = report.get("predicted_seconds", 0.0)
+    shown = f"{predicted:.2f}" if predicted else ""
+    return [_when(report["at"]), *done, shown, ratio_text(report), states, "\n".join((why, *not_taken(report)))]
 
 
 def _refresh(report: Report) -> list[str]:

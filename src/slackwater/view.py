@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
@@ -32,6 +31,7 @@ from slackwater.execution import explaining, verifying
 from slackwater.execution.compaction import compact
 from slackwater.execution.counted import Counted
 from slackwater.execution.equal_states import release_unused, share_equal
+from slackwater.execution.history import History
 from slackwater.execution.leaves import inputs_of, readers_of, refuse_while_read, tables_read, views_read
 from slackwater.execution.program import Program
 from slackwater.execution.refresh import Refresher
@@ -213,7 +213,7 @@ class View:
             return verifying.verify(self, examples)
 
     def history(self, limit: int | None = None) -> History:
-        """Every refresh, the latest first."""
+        """Every refresh, the latest first: what it took and should have taken, and the ways that were not taken."""
         return History(
             self.name, [dict(r.report) | {"at": r.at} for r in self.engine.catalog.refreshes(self.id, limit)]
         )
@@ -456,33 +456,6 @@ class View:
     def ordered(self) -> bool:
         """Whether the query leaves ties open somewhere, so that they must be broken the same way everywhere."""
         return any(breaks_ties(n) for n in self.plan.walk())
-
-
-class History(list[dict[str, Any]]):
-    """Refreshes, the latest first; a table in a notebook."""
-
-    def __init__(self, view: str, rows: list[dict[str, Any]]) -> None:
-        super().__init__(rows)
-        self.view = view
-
-    def __str__(self) -> str:
-        lines = [f"history of {self.view}"]
-        for r in self:
-            when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(r["at"]))
-            lines.append(
-                f"  {when}  {r['from_version']:>5} → {r['to_version']:<5} {r['mode']:<12}"
-                f" {r['seconds']['total']:8.3f} s ({r.get('predicted_seconds', 0.0):.3f} s predicted)"
-                f"  +{r['rows_inserted']:,} −{r['rows_deleted']:,}  {r['reason']}"
-            )
-        return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        from slackwater.execution.reports import table_html
-
-        names = ("from_version", "to_version", "mode", "rows_inserted", "rows_deleted", "state_bytes", "reason")
-        return table_html(
-            {name: [r[name] for r in self] for name in names} | {"seconds": [r["seconds"]["total"] for r in self]}
-        )
 
 
 def _sort_column(name: str, descending: bool, nulls_first: bool) -> Any:

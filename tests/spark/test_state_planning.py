@@ -217,6 +217,23 @@ def test_reasons_and_predictions_are_on_record(shop: sw.Engine) -> None:
     assert "saves" in text
     assert "next best" in text
     assert "predicted" in str(view.history())
+    assert {way.way: way.chosen for way in report.ways} == {"incremental": True, "recompute": False}
+    assert all(way.seconds > 0 for way in report.ways)
+    last, first = view.history()
+    assert last["ways"] == report.to_dict()["ways"]
+    assert "not taken: recompute" in str(view.history())
+    assert {one["what"] for one in first["estimates"]} == {"bytes", "rows"}
+    assert all(one["actual"] > 0 for one in first["estimates"] if one["what"] == "bytes")
+    assert {"initial", "incremental", "bytes", "rows"} <= view.history().errors().keys()
+
+
+def test_a_small_refresh_names_its_ways_too(engine: sw.Engine) -> None:
+    engine.create_table("t", "k INT, n INT").insert([(n % 5, n) for n in range(50)])
+    view = engine.create_view("sums", "SELECT k, sum(n) AS n FROM t GROUP BY k")
+    engine.table("t").insert([(1, 1)])
+    report = view.refresh()
+    assert (report.mode, "small" in report.reason) == ("incremental", True)
+    assert {way.way: way.chosen for way in report.ways} == {"incremental": True, "recompute": False}
 
 
 @pytest.mark.slow

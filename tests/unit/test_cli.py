@@ -19,6 +19,8 @@ from pyspark.sql.types import LongType, StringType, StructType
 from slackwater import Engine, __version__
 from slackwater.bench.tpch import Measured, summary
 from slackwater.cli import cli
+from slackwater.execution.reports import PricedWay
+from tests.unit.catalogued import TOTALS, add_refresh, add_view
 
 Run = Callable[..., Result]
 
@@ -102,6 +104,19 @@ def test_no_views_are_nothing_to_do(run: Run, warehouse: Path) -> None:
     verified = run("verify", warehouse, "--json")
     assert verified.exit_code == 0
     assert json.loads(verified.stdout) == {"equal": True, "verifications": [], "without_result": []}
+
+
+def test_the_history_tells_predictions_and_what_was_not_done(run: Run, tmp_path: Path) -> None:
+    with Engine(tmp_path / "wh") as engine:
+        view = add_view(engine, "totals", TOTALS)
+        ways = (PricedWay("incremental", 0.4, True), PricedWay("recompute", 1.5, False))
+        add_refresh(engine, view, "incremental", 0.5, 0.4, ways=ways, next_best="with more: 1 s against 2 s")
+    found = json.loads(run("history", tmp_path / "wh", "totals", "--json").stdout)
+    assert found["errors"] == {"incremental": {"count": 1, "median": 1.25, "worst": 1.25}}
+    assert found["refreshes"][0]["ways"][1] == {"way": "recompute", "seconds": 1.5, "chosen": False}
+    shown = run("history", tmp_path / "wh", "totals").stdout
+    for words in ("0.40", "1.25x", "not taken: recompute, 1.5 s", "with more: 1 s", "seconds of incremental refreshes"):
+        assert words in shown
 
 
 def test_a_locked_warehouse_has_an_exit_code_of_its_own(run: Run, warehouse: Path) -> None:

@@ -12,6 +12,7 @@ from slackwater.delta.environment import Change
 from slackwater.delta.rules import keeps_state
 from slackwater.execution.plan_shape import made_for_another_strategy
 from slackwater.execution.program import INCREMENTAL, INITIAL, RECOMPUTE
+from slackwater.execution.reports import PricedWay
 from slackwater.execution.state_planning import Prices, plan_next, price_now
 from slackwater.planning.strategies import BY_RULE, seconds_text
 
@@ -44,6 +45,14 @@ def choose_mode(refresher: Refresher, *, full: bool) -> tuple[str, str]:
     if refresher.prices.quick or refresher.view.strategy in BY_RULE:
         return _plain_mode(refresher)
     return mode_by_price(refresher, refresher.prices, refresher.changes)
+
+
+def priced_ways(mode: str, prices: Prices | None, predicted: float) -> tuple[PricedWay, ...]:
+    """The way that was taken and the other, with their prices; where nothing was compared, what the one should take."""
+    if prices is None:
+        return (PricedWay(mode, predicted, True),) if predicted > 0 else ()
+    both = {INCREMENTAL: prices.incremental, RECOMPUTE: prices.recompute}
+    return tuple(PricedWay(way, seconds, way == mode) for way, seconds in both.items())
 
 
 def mode_by_price(refresher: Refresher, prices: Prices, changes: Mapping[str, Change]) -> tuple[str, str]:

@@ -23,10 +23,11 @@ from slackwater.capture.noise import quiet
 from slackwater.delta.environment import Change, Purpose
 from slackwater.errors import SlackwaterError, ViewError
 from slackwater.execution.equal_states import equal_states
+from slackwater.execution.estimates import estimates
 from slackwater.execution.failures import first_line
 from slackwater.execution.fitting import fit, sizes_of
 from slackwater.execution.leaves import TableLeaf, leaves, table_state
-from slackwater.execution.modes import choose_mode
+from slackwater.execution.modes import choose_mode, priced_ways
 from slackwater.execution.plan_shape import WITH_LOOKUPS, narrowed, rewritten, shaped
 from slackwater.execution.prepared import files_source
 from slackwater.execution.program import INCREMENTAL, INITIAL, RECOMPUTE, Program, compile_program, nothing
@@ -428,6 +429,7 @@ class Refresher:
         kept = {key: state for key, state in kept.items() if key in wanted}
         stored = stored_bytes(engine.spark, [s for x in kept.values() for s in x.segments], engine.segment_bytes)
         sizes = sizes_of(kept, stored)
+        seen = estimates(view, self.facts, choices, sizes, outcome.observed)
         kept, choices = fit(kept, sizes, choices, self.free())
         rows_in = {t: c.inserted + c.deleted for t, c in self.changes.items()} or {
             t: s.rows for t, s in self.tables.items()
@@ -449,6 +451,7 @@ class Refresher:
                     {kept[k].label[:120]: sizes[k] for k in kept}, sum(sizes[k] for k in kept),
                     view.declared.capped(self.usable), reason,
                     predicted, self.planned.next_best if self.planned is not None else "",
+                    priced_ways(mode, self.prices, predicted), seen,
                 )  # fmt: skip
                 tx.update_view(view.id, version=tx.version, plan_json=json.dumps(stored_plan(view.plan)),
                                options_json=json.dumps(view.options_with(choices, sizes) | functions))  # fmt: skip
@@ -469,7 +472,7 @@ class Refresher:
         self.timer.phase("commit")
         view.compact()
         self.timer.phase("compact")
-        return _with_seconds(report, self.timer.total())
+        return replace(report, seconds=self.timer.total())
 
     def _untouched_states(self) -> dict[str, State]:
         """States that stay as they are: nothing below them changed. One that changed is there only as a new one."""
@@ -481,11 +484,6 @@ class Refresher:
 
 def _few_rows(rows: pa.Table | None) -> bool:
     return rows is not None and 0 < rows.num_rows <= FEW
-
-
-def _with_seconds(report: Refresh, seconds: Mapping[str, float]) -> Refresh:
-    values = report.to_dict() | {"seconds": seconds}
-    return Refresh(**values)
 
 
 def _told(why: str, error: Exception) -> str:

@@ -11,6 +11,25 @@ from slackwater.settings import show_bytes
 
 
 @dataclass(frozen=True, slots=True)
+class PricedWay:
+    """One way that a refresh could go: its mode, the seconds that it should take, and whether it was taken."""
+
+    way: str
+    seconds: float
+    chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What was estimated of an operator and what it turned out to be; `what` is bytes or rows."""
+
+    label: str
+    what: str
+    estimated: float
+    actual: float
+
+
+@dataclass(frozen=True, slots=True)
 class Refresh:
     """The report of one refresh.
 
@@ -29,6 +48,8 @@ class Refresh:
         reason: why this mode.
         predicted_seconds: what it should have taken, the states that it built included; 0 where nothing was predicted.
         next_best: the best choice of states that was not taken, and its price.
+        ways: the mode that was taken and those that were not, with their prices, as far as they were priced.
+        estimates: bytes of states and rows of operators that were seen for the first time, beside what they are.
     """
 
     view: str
@@ -45,10 +66,13 @@ class Refresh:
     reason: str = ""
     predicted_seconds: float = 0.0
     next_best: str = ""
+    ways: tuple[PricedWay, ...] = ()
+    estimates: tuple[Estimate, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as they are kept in the history."""
-        return {k: dict(v) if isinstance(v, Mapping) else v for k, v in asdict(self).items()}
+        return {k: dict(v) if isinstance(v, Mapping) else list(v) if isinstance(v, tuple) else v
+                for k, v in asdict(self).items()}  # fmt: skip
 
     @property
     def total_seconds(self) -> float:
