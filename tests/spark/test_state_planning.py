@@ -227,6 +227,20 @@ def test_reasons_and_predictions_are_on_record(shop: sw.Engine) -> None:
     assert {"initial", "incremental", "bytes", "rows"} <= view.history().errors().keys()
 
 
+def test_what_a_state_cost_to_build_is_told_after_more_refreshes(shop: sw.Engine) -> None:
+    view = shop.create_view("totals", QUERY, strategy="auto", forecast=sw.fixed({"lines": 5}))
+    costs = {c.key: c.build for c in view.choices if c.keep}
+    assert costs
+    assert all(cost > 0 for cost in costs.values())
+    for turn in range(2):
+        add_lines(shop, 500 + 10 * turn)
+        assert view.refresh().mode == "incremental"
+    assert {c.key: c.build for c in view.choices if c.keep and c.key in costs}.items() <= costs.items()
+    text = str(view.explain(sql=False))
+    assert "it is there and cost" in text
+    assert "otherwise: not kept, and the next refresh takes" in text
+
+
 def test_a_small_refresh_names_its_ways_too(engine: sw.Engine) -> None:
     engine.create_table("t", "k INT, n INT").insert([(n % 5, n) for n in range(50)])
     view = engine.create_view("sums", "SELECT k, sum(n) AS n FROM t GROUP BY k")

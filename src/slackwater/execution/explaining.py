@@ -15,7 +15,7 @@ from slackwater.execution.state_planning import price_now
 from slackwater.execution.states import added_to, few_groups
 from slackwater.planning.choices import Choice
 from slackwater.planning.sending import rows_to_send
-from slackwater.planning.strategies import BY_RULE
+from slackwater.planning.strategies import BY_RULE, seconds_text
 from slackwater.settings import show_bytes
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ def _tree(
         if choice is not None:
             what = "" if state is node else f" {describe(state)}"
             lines.append("  " * depth + f"    {_mark(view, choice, sizes)}{what}: {choice.reason}")
+            lines += ["  " * depth + f"      {other}" for other in _otherwise(choice, kept=choice.key in view.kept)]
     reasons = view.last_program.reasons if view.last_program is not None else {}
     if key in reasons:
         lines.append("  " * depth + f"    ↻ {reasons[key]}")
@@ -66,6 +67,16 @@ def _mark(view: View, choice: Choice, sizes: dict[str, int]) -> str:
     if choice.key in view.kept:
         return f"■ kept {show_bytes(sizes.get(choice.key, 0))}"
     return f"□ not kept{f' (about {show_bytes(choice.size)})' if choice.size else ''}"
+
+
+def _otherwise(choice: Choice, *, kept: bool) -> list[str]:
+    """What the node's other choice would cost, if nothing else were decided otherwise."""
+    with_it, without = seconds_text(choice.seconds_with), seconds_text(choice.seconds_without)
+    if not choice.seconds_with and not choice.seconds_without:  # a choice that an older version put down
+        return []
+    if kept:
+        return [f"otherwise: not kept, and the next refresh takes {without} instead of {with_it}"]
+    return [f"otherwise: kept, and the next refresh takes {with_it} instead of {without}"]
 
 
 def program_sql(view: View) -> str:

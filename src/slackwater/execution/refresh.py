@@ -55,7 +55,7 @@ from slackwater.planning.costing import AtHand
 from slackwater.planning.join_order import order_joins
 from slackwater.planning.sending import rows_to_send
 from slackwater.planning.state_choice import Root
-from slackwater.planning.strategies import BY_RULE, StatePlan
+from slackwater.planning.strategies import BY_RULE, StatePlan, with_paid_builds
 from slackwater.storage.files import is_disk_full
 from slackwater.storage.records import SegmentRecord
 from slackwater.storage.uncommitted import remove_uncommitted
@@ -205,7 +205,7 @@ class Refresher:
         self.planned = self._plan_states(mode) if with_states and not isinstance(view.plan, Opaque) else None
         if borrows:  # planning may have made room at the cost of the views that lend
             self.at_hand = {**equal_states(view, self.upto), **view.states}
-        choices = self.planned.choices if self.planned is not None else ()
+        choices = with_paid_builds(self.planned.choices, view.choices) if self.planned is not None else ()
         wanted = frozenset(c.key for c in choices if c.keep)
         weights = {key: state.weighted for key, state in self.at_hand.items()}
         sizes = {t: s.rows for t, s in self.tables.items()}

@@ -16,7 +16,9 @@ class Choice:
         reason: why.
         size: bytes, estimated before it is built.
         saves: seconds that it takes off the next refresh.
-        build: seconds to build it.
+        build: seconds to build it; of a state that is there, what that was when it was built.
+        seconds_with: what the next refresh should take with it, and with all the others as they were decided.
+        seconds_without: what it should take without it, and with all the others as they were decided.
     """
 
     key: str
@@ -26,3 +28,5 @@ class Choice:
     size: int = 0
     saves: float = 0.0
     build: float = 0.0
+    seconds_with: float = 0.0
+    seconds_without: float = 0.0

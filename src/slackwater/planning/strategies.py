@@ -10,8 +10,8 @@ rebatch      nothing
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
 from slackwater.planning.choices import Choice
 from slackwater.planning.memo import Demand, Group
@@ -171,7 +171,23 @@ def _choice(root: Root, group: Group, kept: frozenset[str], left: float) -> Choi
     else:
         spread = f", spread over {state.serves:.0f} refreshes" if state.serves > 1 else ""
         reason = f"would save {seconds_text(saves)}, and building it costs {seconds_text(state.build)}{spread}"
-    return Choice(group.key, group.label, keep, reason, state.size, saves, state.build)
+    return Choice(group.key, group.label, keep, reason, state.size, saves, state.build, with_it, without)
+
+
+def with_paid_builds(choices: Iterable[Choice], before: Iterable[Choice]) -> tuple[Choice, ...]:
+    """Choices in which a state that is there still tells what it cost to build, as the choices before them told it.
+
+    Counter-example to leaving it at what is to be paid now: the second refresh says that a state cost nothing.
+    """
+    paid = {c.key: c.build for c in before if c.keep and c.build}
+
+    def told(choice: Choice) -> Choice:
+        if not choice.keep or choice.build or choice.key not in paid:
+            return choice
+        build = paid[choice.key]
+        return replace(choice, build=build, reason=f"{choice.reason} and cost {seconds_text(build)} to build")
+
+    return tuple(map(told, choices))
 
 
 def _next_best(root: Root, candidates: list[Group], kept: frozenset[str], budget: float) -> str:
