@@ -15,7 +15,7 @@ from slackwater.errors import SlackwaterError
 from slackwater.execution import modes, refresh
 from slackwater.execution.sampling import kept_shares
 from slackwater.execution.state_planning import Prices
-from slackwater.execution.states import release
+from slackwater.execution.states import release, storage_memory
 from slackwater.planning.rates import Rates
 from slackwater.planning.strategies import STRATEGIES
 
@@ -197,13 +197,26 @@ def test_what_if_answers_without_running(shop: sw.Engine, tmp_path: Path) -> Non
     assert plenty.save_picture(tmp_path / "budget.png").stat().st_size > 5_000
     assert "what if" in str(plenty)
     assert plenty.to_dict()["view"] == "totals"
-    for bad in ({"nowhere": 1}, {"lines": -1}, {"lines": float("nan")}, {"lines": True}):
+    bad = {"nowhere": 1}, {"lines": -1}, {"lines": float("nan")}, {"lines": True}
+    for forecast, code in zip(bad, ["FORECAST_TABLE_UNKNOWN", *["FORECAST_INVALID"] * 3], strict=True):
         with pytest.raises(SlackwaterError) as error:
-            view.what_if(forecast=bad)
-        assert error.value.code == "FORECAST_INVALID"
+            view.what_if(forecast=forecast)
+        assert error.value.code == code
     with pytest.raises(SlackwaterError) as error:
         view.what_if(budget="-1GB")
     assert error.value.code == "BUDGET_INVALID"
+
+
+def test_what_if_answers_for_what_a_refresh_could_use(shop: sw.Engine) -> None:
+    view = shop.create_view("totals", QUERY, strategy="auto", forecast=sw.fixed({"lines": 5}))
+    assert view.what_if(budget="1000GB").usable == storage_memory(shop.spark)
+    full, query = view.state_bytes(), QUERY.replace("l.price > 10", "l.price > 11")
+    shop.share_states, shop.budget = False, 2 * full
+    other = shop.create_view("other", query, strategy="plain", memory_budget=full // 2)
+    assert other.what_if().usable <= full // 2
+    told, kept = view.what_if(), {v.name: set(v.states) for v in (view, other)}
+    assert told.usable == 2 * full - other.state_bytes(), "a view by plain rules gives nothing back"
+    assert {v.name: set(v.states) for v in (view, other)} == kept, "nothing was given back by asking"
 
 
 def test_reasons_and_predictions_are_on_record(shop: sw.Engine) -> None:

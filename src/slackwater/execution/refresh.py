@@ -45,6 +45,7 @@ from slackwater.execution.state_planning import (
     next_stairs,
     passing_by,
     plan_next,
+    serves,
 )
 from slackwater.execution.states import FEW, State, added_to, few_groups, release, storage_memory, stored_bytes
 from slackwater.execution.threads import submitter
@@ -75,18 +76,16 @@ TIGHT = 0.8
 HARDLY = 0.01
 """The rows that are expected of a table that may bring some, where the forecast is none."""
 
-SERVES = 50.0
-"""A state is expected to serve so many refreshes, unless the forecast says that the next one is the last."""
-
 GROWN = 1.25
 """What filters keep is sampled again when a table has become so many times larger or smaller."""
 
 
 class Refresher:
-    """One refresh of one view."""
+    """One refresh of one view; to see what would be, under another budget than the engine's."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: View, budget: int | None = None) -> None:
         self.view, self.engine = view, view.engine
+        self.budget = self.engine.budget if budget is None else budget
         self.timer = Timer()
         self.before = view.version
         self.prices: Prices | None = None
@@ -323,7 +322,7 @@ class Refresher:
 
         def plan() -> StatePlan:
             if view.strategy == "auto" and self.engine.state_bytes(without=view.id):
-                own = next_stairs(self.facts(), expected, at_hand, self.engine.budget)
+                own = next_stairs(self.facts(), expected, at_hand, self.budget)
                 if own is not None:
                     make_room(self, own)
             return plan_next(self.facts(), view.strategy, self.free(), expected, at_hand)
@@ -338,18 +337,14 @@ class Refresher:
         """What a run in this mode has, and what it computes anyway."""
         by_price = mode == INCREMENTAL and self.view.strategy not in BY_RULE
         passing = passing_by(self.facts(), changes, states) if by_price else frozenset[str]()
-        return AtHand(states, mode != INCREMENTAL, self.view.known_bytes(), passing, self._serves())
-
-    def _serves(self) -> float:
-        """How many refreshes a state that is built now should serve: one, where the next is the last."""
-        coming = [t for t in self.outlook.forecast.tables if t.high > 0] if self.outlook is not None else []
-        return 1.0 if coming and all(t.complete_after for t in coming) else SERVES
+        coming = self.outlook.forecast.tables if self.outlook is not None else ()
+        return AtHand(states, mode != INCREMENTAL, self.view.known_bytes(), passing, serves(coming))
 
     @property
     def usable(self) -> int:
-        """The engine's budget, or what Spark's memory holds if that is less."""
+        """The budget, or what Spark's memory holds if that is less."""
         if self._usable is None:
-            self._usable = min(self.engine.budget, storage_memory(self.engine.spark))
+            self._usable = min(self.budget, storage_memory(self.engine.spark))
         return self._usable
 
     def free(self) -> int:

@@ -16,10 +16,17 @@ from slackwater.planning.staircase import Staircase
 
 if TYPE_CHECKING:
     from slackwater.execution.refresh import Refresher
+    from slackwater.view import View
 
 
 def make_room(refresher: Refresher, own: Staircase) -> None:
     """Divide the budget anew if the view wants more than is free; other views give back what no longer pays."""
+    for other, keys in given_back(refresher, own).items():
+        other.give_back(keys, f"its memory saves more in {refresher.view.name}")
+
+
+def given_back(refresher: Refresher, own: Staircase) -> dict[View, frozenset[str]]:
+    """The states that other views would give back to this one; none where what it wants is free."""
     from slackwater.execution.refresh import Refresher
 
     view, engine = refresher.view, refresher.engine
@@ -28,7 +35,7 @@ def make_room(refresher: Refresher, own: Staircase) -> None:
     others = [v for v in engine.loaded_views() if v.id != view.id and v.states and v.strategy == "auto"
               and not isinstance(v.plan, Opaque)]  # fmt: skip
     if not others or wanted is None or wanted.bytes <= free:
-        return
+        return {}
     stairs = {str(view.id): own}
     for other in others:
         theirs = Refresher(other)
@@ -39,7 +46,5 @@ def make_room(refresher: Refresher, own: Staircase) -> None:
     counted = {view.id} | {v.id for v in others if str(v.id) in stairs}
     fixed = sum(v.state_bytes() for v in engine.loaded_views() if v.id not in counted)
     shares = divide(stairs, refresher.usable - fixed)
-    for other in others:
-        share = shares.get(str(other.id))
-        if share is not None:
-            other.give_back(frozenset(other.states) - share.states, f"its memory saves more in {view.name}")
+    given = {v: frozenset(v.states) - shares[str(v.id)].states for v in others if str(v.id) in shares}
+    return {other: keys for other, keys in given.items() if keys}

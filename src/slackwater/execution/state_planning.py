@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from slackwater.algebra.nodes import Rel, Scan
 from slackwater.algebra.printer import node_key
+from slackwater.arrivals.forecast import TableForecast
 from slackwater.delta.environment import Change
 from slackwater.delta.rules import has_delta
 from slackwater.planning.cardinality import Cardinalities, Expected, plausible
@@ -22,6 +23,9 @@ from slackwater.planning.strategies import StatePlan, plan_states
 
 QUICK = 0.12
 """Where reading everything takes less than this, the fixed price of queries hides all else: prices decide nothing."""
+
+SERVES = 50.0
+"""A state is expected to serve so many refreshes, unless the forecast says that the next one is the last."""
 
 LEARNING = 0.3
 """How much of an error the next prediction takes into account."""
@@ -198,6 +202,12 @@ def plan_next(facts: Facts, strategy: str, budget: int, expected: Mapping[str, E
         chosen = plain_choice(facts.plan, expected, facts.shares, lambda node: cards.of(node).full)
         return plan_states(root, strategy, budget, chosen)
     return plan_states(root, strategy, budget, there=frozenset() if at_hand.everything else at_hand.states)
+
+
+def serves(coming: Iterable[TableForecast]) -> float:
+    """How many refreshes a state that is built now should serve: one, where the next is the last."""
+    bringing = [table for table in coming if table.high > 0]
+    return 1.0 if bringing and all(table.complete_after for table in bringing) else SERVES
 
 
 def next_stairs(facts: Facts, expected: Mapping[str, Expected], at_hand: AtHand, limit: int) -> Staircase | None:

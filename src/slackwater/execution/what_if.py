@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slackwater.arrivals.forecast import Forecast
-from slackwater.errors import ViewError
-from slackwater.execution.refresh import Refresher
-from slackwater.execution.state_planning import plan_next
+from slackwater.algebra.nodes import Opaque
+from slackwater.arrivals.forecast import Forecast, TableForecast, check_number
+from slackwater.errors import ForecastError, ViewError
+from slackwater.execution.leaves import views_read
+from slackwater.execution.program import INCREMENTAL, INITIAL
+from slackwater.execution.refresh import VIEW_SHARE, Refresher
+from slackwater.execution.sharing import given_back
+from slackwater.execution.state_planning import next_stairs, plan_next, serves
 from slackwater.planning.cardinality import Expected
 from slackwater.planning.choices import Choice
 from slackwater.planning.costing import AtHand
-from slackwater.planning.strategies import seconds_text
+from slackwater.planning.strategies import seconds_text, with_paid_builds
 from slackwater.settings import parse_bytes, show_bytes
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from slackwater.view import View
 
 
@@ -28,7 +34,7 @@ class WhatIf:
 
     Attributes:
         view: the view's name.
-        budget: the bytes that states may take.
+        budget: the bytes that the states of all views may take together.
         expected: changed rows of each table at the next refresh.
         choices: every node that could have a state, and what would be done about it.
         size: bytes of the states that would be kept.
@@ -37,6 +43,8 @@ class WhatIf:
         recompute: what the next refresh would take with no state.
         curve: bytes and seconds of the best choice for every budget, building included.
         now: bytes of the states that are kept now, and what the next refresh would take with them.
+        usable: what this view's states may take of it: beside those of other views, and no more than the view's own
+            budget and Spark's memory.
     """
 
     view: str
@@ -49,12 +57,14 @@ class WhatIf:
     recompute: float
     curve: tuple[tuple[int, float], ...]
     now: tuple[int, float]
+    usable: int
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         return {
             "view": self.view,
             "budget_bytes": self.budget,
+            "usable_bytes": self.usable,
             "expected_rows": dict(self.expected),
             "kept": [c.label for c in self.choices if c.keep],
             "state_bytes": self.size,
@@ -67,8 +77,9 @@ class WhatIf:
 
     def __str__(self) -> str:
         rows = ", ".join(f"{t} {n:,.0f}" for t, n in self.expected.items()) or "nothing"
+        own = "" if self.usable == self.budget else f" ({show_bytes(self.usable)} of it for this view)"
         lines = [
-            f"{self.view}: what if the budget were {show_bytes(self.budget)} and the next delta {rows}",
+            f"{self.view}: what if the budget were {show_bytes(self.budget)}{own} and the next delta {rows}",
             f"  the next refresh: {seconds_text(self.seconds)} with {show_bytes(self.size)} of state"
             f" ({seconds_text(self.build)} to build what is not there), {seconds_text(self.recompute)} with none",
             f"  now: {show_bytes(self.now[0])} of state, {seconds_text(self.now[1])}",
@@ -86,6 +97,12 @@ class WhatIf:
 
     def save_picture(self, path: str | Path) -> Path:
         """Draw the cost of the next refresh against the budget, with the present point marked."""
+        target = Path(path)
+        self.draw().savefig(target, dpi=120)
+        return target
+
+    def draw(self) -> Figure:
+        """The picture that `save_picture` saves."""
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
@@ -94,51 +111,84 @@ class WhatIf:
         axes: Any = figure.subplots()
         sizes = [size / 1e6 for size, _ in self.curve]
         costs = [cost for _, cost in self.curve]
-        end = max([*sizes, self.budget / 1e6 if self.budget < 1e15 else 0.0, self.now[0] / 1e6, 1.0]) * 1.05
+        end = max([*sizes, self.usable / 1e6 if self.usable < 1e15 else 0.0, self.now[0] / 1e6, 1.0]) * 1.05
         axes.step([*sizes, end], [*costs, costs[-1]], where="post", label="best choice, building included")
         axes.plot([self.now[0] / 1e6], [self.now[1]], "o", color="tab:red", label="now")
-        if self.budget / 1e6 <= end:
-            axes.axvline(self.budget / 1e6, linestyle="--", color="tab:gray", label="budget")
+        if self.usable / 1e6 <= end:
+            axes.axvline(self.usable / 1e6, linestyle="--", color="tab:gray", label="budget for this view")
         axes.set_xlabel("states, MB")
         axes.set_ylabel("next refresh, seconds")
         axes.set_ylim(bottom=0)
         axes.set_title(self.view)
         axes.legend()
-        target = Path(path)
-        figure.savefig(target, dpi=120)
-        return target
+        return figure
 
 
 def what_if(view: View, budget: str | int | None, forecast: Mapping[str, float] | Forecast | None) -> WhatIf:
     """Plan for another budget or forecast; nothing is run and nothing changes."""
-    from slackwater.algebra.nodes import Opaque
-
     if isinstance(view.plan, Opaque):
         raise ViewError("VIEW_NOT_INCREMENTAL", f"view {view.name!r} is recomputed at each refresh: no state helps it",
                         f"[{view.plan.code}] {view.plan.reason}")  # fmt: skip
-    refresher = Refresher(view)
-    limit = view.engine.budget if budget is None else parse_bytes(budget)
-    expected = refresher.expected() if forecast is None else _checked(view, forecast)
+    refresher = Refresher(view, None if budget is None else parse_bytes(budget))
+    told = None if forecast is None else checked_forecast(view, forecast)
+    expected = refresher.expected() if told is None else _expected(refresher, told)
+    at_hand = refresher.next_at_hand(INCREMENTAL if view.version else INITIAL, view.kept, refresher.changes)
+    if told is not None:
+        at_hand = replace(at_hand, serves=serves(told))
     facts = refresher.facts()
-    at_hand = AtHand(view.kept, everything=False, sizes=view.known_bytes())
-    planned = plan_next(facts, view.strategy, limit, expected, at_hand)
+    usable = _usable(refresher, expected, at_hand)
+    planned = plan_next(facts, view.strategy, usable, expected, at_hand)
     root = facts.root(expected, at_hand)
     curve = tuple((p.bytes, p.seconds) for p in root.stairs().points())
-    return WhatIf(view.name, limit, {t: e.rows for t, e in expected.items()}, planned.choices, planned.size,
+    return WhatIf(view.name, refresher.budget, {t: e.rows for t, e in expected.items()},
+                  with_paid_builds(planned.choices, view.choices), planned.size,
                   planned.seconds, planned.build, planned.nothing, curve,
-                  (view.state_bytes(), root.price(view.kept, building=False)))  # fmt: skip
+                  (view.state_bytes(), root.price(view.kept, building=False)), usable)  # fmt: skip
 
 
-def _checked(view: View, forecast: Mapping[str, float] | Forecast) -> dict[str, Expected]:
+def _usable(refresher: Refresher, expected: Mapping[str, Expected], at_hand: AtHand) -> int:
+    """What the view's states may take, as a refresh has it: other views give back what saves less."""
+    view, free = refresher.view, refresher.free()
+    if view.strategy != "auto" or not refresher.engine.state_bytes(without=view.id):
+        return free
+    own = next_stairs(refresher.facts(), expected, at_hand, refresher.budget)
+    given = given_back(refresher, own) if own is not None else {}
+    freed = sum(other.known_bytes().get(key, 0) for other, keys in given.items() for key in keys)
+    return min(view.declared.capped(refresher.usable), free + freed)
+
+
+def checked_forecast(view: View, forecast: Mapping[str, float] | Forecast) -> tuple[TableForecast, ...]:
+    """What somebody says that the next delta will bring, by the tables' own names.
+
+    As with every forecast, a table that the warehouse does not have is refused, and one that the view does not read is
+    of no account. A table that is not named brings nothing.
+    """
     if isinstance(forecast, Forecast):
-        return {t.table: Expected(t.rows, t.deletes) for t in forecast.tables if t.rows > 0}
-    known = {name.casefold(): name for name in view.tables}
-    found: dict[str, Expected] = {}
-    for name, rows in forecast.items():
-        if str(name).casefold() not in known:
-            raise ViewError("FORECAST_INVALID", f"view {view.name!r} reads no table {name!r}",
-                            f"it reads {', '.join(view.tables)}")  # fmt: skip
-        if isinstance(rows, bool) or not isinstance(rows, int | float) or not 0 <= rows < float("inf"):
-            raise ViewError("FORECAST_INVALID", f"{rows!r} is no number of rows", "give a number from 0 upwards")
-        found[known[str(name).casefold()]] = Expected(float(rows))
-    return found
+        told = list(forecast.tables)
+    elif isinstance(forecast, Mapping):
+        told = [_table_forecast(name, rows) for name, rows in forecast.items()]
+    else:
+        raise ForecastError("FORECAST_INVALID", f"{forecast!r} is no forecast",
+                            "give rows by table, such as {'orders': 1000}, or a Forecast")  # fmt: skip
+    names = {table.name.casefold(): table.name for table in view.engine.catalog.tables()}
+    for one in told:
+        if one.table.casefold() not in names:
+            raise ForecastError("FORECAST_TABLE_UNKNOWN", f"the forecast names {one.table!r}, which is no table",
+                                f"the view reads: {', '.join(view.tables)}", {"table": one.table})  # fmt: skip
+    found = [replace(one, table=names[one.table.casefold()]) for one in told]
+    # What is given is a forecast as any other: the same table twice, under two spellings, contradicts itself.
+    return Forecast(tuple(found), "told", 0.0, 0.0).tables
+
+
+def _table_forecast(name: str, rows: float) -> TableForecast:
+    number = check_number(rows, f"the number of rows of {name!r}")
+    return TableForecast(name, number, number, number)
+
+
+def _expected(refresher: Refresher, told: tuple[TableForecast, ...]) -> dict[str, Expected]:
+    """The next delta of what the view reads: its tables as told, other views as far as their tables bring anything."""
+    coming = {one.table: Expected(one.rows, one.deletes) for one in told if one.rows > 0}
+    views = {view.name: view for view in views_read(refresher.engine, refresher.view.inputs)}
+    followed = {name: Expected(max(VIEW_SHARE * state.rows, 1.0), 0.5) for name, state in refresher.tables.items()
+                if name in views and not coming.keys().isdisjoint(views[name].tables)}  # fmt: skip
+    return {name: expected for name, expected in coming.items() if name in refresher.tables} | followed
