@@ -23,6 +23,7 @@ import click
 from slackwater import __version__, cli_tables
 from slackwater.arrivals.policy_text import parse_policy
 from slackwater.cli_demo import bench, demo
+from slackwater.cli_reasons import calibrate, forecasts, what_if
 from slackwater.cli_run import run, set_policy
 from slackwater.cli_session import EXIT_CODES, ExitCode, Session, exit_code, with_session
 from slackwater.cli_sql import check, sql
@@ -45,7 +46,7 @@ def cli() -> None:
     """
 
 
-for _command in (demo, bench, check, run, set_policy, sql):
+for _command in (demo, bench, calibrate, check, forecasts, run, set_policy, sql, what_if):
     cli.add_command(_command)
 
 

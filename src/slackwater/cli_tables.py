@@ -6,10 +6,12 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from slackwater.arrivals.scoring import percent_off, remark
 from slackwater.execution.history import not_taken, ratio_text
 from slackwater.settings import show_bytes
 
 if TYPE_CHECKING:
+    from slackwater.arrivals.scoring import ForecastReport
     from slackwater.cli_output import Output
     from slackwater.execution.history import History
     from slackwater.execution.reports import Verification
@@ -60,9 +62,33 @@ def _refresh(report: Report) -> list[str]:
     ]
 
 
+def forecasts(output: Output, found: ForecastReport) -> None:
+    """What was expected and what came."""
+    if not found:
+        output.line(f"Nothing was forecast for view {found.view} yet: slackwater refresh")
+        return
+    columns = ("made", "table", "kind", "#rows", "#low", "#high", "#came", "#error", "remark")
+    output.table(columns, map(_forecast, found), title=f"Forecasts of {found.view} ({found.kind})")
+    for line in found.closing_lines():
+        output.line(line)
+
+
+def _forecast(row: Report) -> list[str]:
+    came = "" if row["actual"] is None else f"{row['actual']:,}"
+    rows = (f"{row[name]:,.0f}" for name in ("rows", "low", "high"))
+    return [_when(row["made_at"]), row["table"], row["kind"], *rows, came, percent_off(row), remark(row)]
+
+
+def rates(output: Output, found: Report) -> None:
+    """What work costs, as it was measured."""
+    output.table(("work", "#seconds"), ((name, f"{n:.3g}") for name, n in found.items() if name != "cluster"))
+    output.line(f"These go for {found['cluster']}.")
+
+
 def status(output: Output, found: Report) -> None:
     """What a warehouse holds."""
     output.line(f"Warehouse {found['warehouse']} at version {found['version']}")
+    output.line(f"States: {show_bytes(found['state_bytes'])} of the budget of {show_bytes(found['budget_bytes'])}")
     if found["tables"]:
         output.table(("table", "#rows", "key", "complete", "#segments"), (_table(t) for t in found["tables"]))
     else:

@@ -447,6 +447,7 @@ class Engine(Declaring):
     def status(self) -> dict[str, Any]:
         """What is there: tables with rows, views with the version they stand at, bytes of state and the budget."""
         version = self.catalog.version()
+        views = [v.status() for v in self.views()]  # first: the bytes of views that were not used yet count as well
         return {
             "warehouse": str(self.path),
             "version": version,
@@ -462,7 +463,7 @@ class Engine(Declaring):
                 }
                 for t in self.tables()
             ],
-            "views": [v.status() for v in self.views()],
+            "views": views,
         }
 
 

@@ -82,6 +82,10 @@ def test_from_creation_to_proof(run: Run, warehouse: Path, spark: SparkSession, 
     assert (verified.exit_code, "✓ equal" in verified.stdout) == (0, True)
     assert len(document(run("history", warehouse, "by_region", "--limit", "2", "--json"))["refreshes"]) == 2
     assert "by_region" in run("history", warehouse, "by_region").stdout
+    asked = document(run("what-if", warehouse, "by_region", "--budget", "1MB", "--forecast", "orders=5", "--json"))
+    assert (asked["budget_bytes"], asked["usable_bytes"], asked["expected_rows"]) == (10**6, 10**6, {"orders": 5.0})
+    told = document(run("forecasts", warehouse, "by_region", "--json"))["forecasts"]
+    assert [row["actual"] for row in told if row["table"] == "orders"][:2] == [None, 1]
     plain, with_sql = (
         run("explain", warehouse, "by_region", "--no-sql").stdout,
         run("explain", warehouse, "by_region").stdout,

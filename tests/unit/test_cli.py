@@ -9,18 +9,24 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner, Result
 from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StringType, StructType
 
+import slackwater as sw
 from slackwater import Engine, __version__
+from slackwater.algebra.printer import node_key
+from slackwater.arrivals.outlook import look_ahead
 from slackwater.bench.tpch import Measured, summary
 from slackwater.cli import cli
 from slackwater.execution.reports import PricedWay
-from tests.unit.catalogued import TOTALS, add_refresh, add_view
+from slackwater.planning.rates import Rates
+from tests.unit.catalogued import LINES, ORDERS, TOTALS, add_refresh, add_table, add_view
 
 Run = Callable[..., Result]
 
@@ -67,7 +73,7 @@ def test_status_of_an_empty_warehouse(run: Run, tmp_path: Path) -> None:
     assert "No tables yet" in run("status", tmp_path / "wh").stdout
 
 
-@pytest.mark.parametrize("command", ["history", "explain", "verify", "refresh"])
+@pytest.mark.parametrize("command", ["history", "explain", "verify", "refresh", "what-if", "forecasts"])
 def test_an_unknown_view_is_a_coded_error(run: Run, warehouse: Path, command: str) -> None:
     words = run(command, warehouse, "nope")
     assert (words.exit_code, words.stdout) == (1, "")
@@ -77,7 +83,7 @@ def test_an_unknown_view_is_a_coded_error(run: Run, warehouse: Path, command: st
     assert json.loads(document.stdout)["error"]["code"] == "VIEW_UNKNOWN"
 
 
-@pytest.mark.parametrize("command", ["status", "refresh", "verify", "run"])
+@pytest.mark.parametrize("command", ["status", "refresh", "verify", "run", "calibrate"])
 def test_a_warehouse_is_made_by_init_only(run: Run, tmp_path: Path, command: str) -> None:
     (tmp_path / "empty").mkdir()
     for place in ("absent", "empty"):
@@ -119,6 +125,72 @@ def test_the_history_tells_predictions_and_what_was_not_done(run: Run, tmp_path:
         assert words in shown
 
 
+@pytest.fixture
+def with_view(tmp_path: Path) -> Path:
+    """A warehouse with a view that keeps a state of 2 kB, by what the catalog says."""
+    with Engine(tmp_path / "with view") as engine:
+        add_table(engine, LINES, 6_000_000)
+        add_table(engine, ORDERS, 1_500_000)
+        key = node_key(TOTALS)
+        choice = {"key": key, "label": "sums", "keep": True, "reason": "it pays"}
+        view = add_view(engine, "totals", TOTALS, choices=[choice], bytes={key: 2_000},
+                        forecast=sw.fixed({"lines": 6_000}).to_dict())  # fmt: skip
+        for came in (None, {1: (5, 0), 2: (0, 0)}):
+            with engine.catalog.commit("refresh", "totals", {}, engine.lease) as tx:
+                replace(look_ahead(view, 1_000.0, taking=True), came=came or {}).record(tx)
+    return tmp_path / "with view"
+
+
+def test_status_tells_the_bytes_of_states_and_the_budget(run: Run, with_view: Path) -> None:
+    found = json.loads(run("status", with_view, "--json", "--memory-budget", "2MB").stdout)
+    assert (found["state_bytes"], found["budget_bytes"]) == (2_000, 2_000_000)
+    assert "States: 2.0 kB of the budget of 2.0 MB" in run("status", with_view, "--memory-budget", "2MB").stdout
+
+
+def test_forecasts_stand_beside_what_came(run: Run, with_view: Path) -> None:
+    found = json.loads(run("forecasts", with_view, "totals", "--json").stdout)
+    assert (found["view"], found["kind"], found["demoted"]) == ("totals", "fixed", [])
+    told = [(row["table"], row["rows"], row["actual"]) for row in found["forecasts"]]
+    assert sorted(told, key=str) == [("lines", 6_000, 5), ("lines", 6_000, None), ("orders", 0, 0), ("orders", 0, None)]
+    assert found["errors"] == {"lines": pytest.approx(5_995 / 5), "orders": None}
+    assert len(json.loads(run("forecasts", with_view, "totals", "--limit", "1", "--json").stdout)["forecasts"]) == 1
+    shown = run("forecasts", with_view, "totals").stdout
+    for words in ("Forecasts of totals (fixed)", "6,000", "missed", "orders: nothing came", "of what came"):
+        assert words in shown
+
+
+def test_what_if_plans_for_another_budget(run: Run, with_view: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("slackwater.engine.start_spark", lambda: SimpleNamespace(stop=lambda: None))
+    monkeypatch.setattr("slackwater.execution.refresh.storage_memory", lambda spark: 50_000_000)
+    found = json.loads(run("what-if", with_view, "totals", "--budget", "40MB", "--json").stdout)
+    assert (found["view"], found["budget_bytes"], found["expected_rows"]) == ("totals", 40_000_000, {"lines": 6_000.0})
+    assert found["state_bytes"] > 0
+    assert json.loads(run("what-if", with_view, "totals", "--json").stdout)["usable_bytes"] == 50_000_000
+    picture = with_view.parent / "p.png"
+    asked = ("--forecast", "LINES=7", "--forecast", "orders=1e3", "--picture", picture)
+    other = run("what-if", with_view, "totals", "--budget", "0", *asked)
+    assert (other.exit_code, "lines 7, orders 1,000" in other.stdout) == (0, True), other.output
+    assert f"The picture is in {picture}." in other.stdout
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert run("what-if", with_view, "totals", "--picture", with_view / "absent" / "p.png").exit_code == 2
+    for wrong, code in (("nope=1", "FORECAST_TABLE_UNKNOWN"), ("lines=nan", "FORECAST_INVALID")):
+        result = run("what-if", with_view, "totals", "--forecast", wrong, "--json")
+        assert (result.exit_code, json.loads(result.stdout)["error"]["code"]) == (1, code)
+
+
+def test_what_if_refuses_a_wrong_budget_before_spark_starts(run: Run, with_view: Path) -> None:
+    result = run("what-if", with_view, "totals", "--budget", "much", "--json")
+    assert (result.exit_code, json.loads(result.stdout)["error"]["code"]) == (1, "BUDGET_INVALID")
+
+
+def test_calibrating_keeps_what_was_measured(run: Run, warehouse: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("slackwater.engine.start_spark", lambda: SimpleNamespace(stop=lambda: None))
+    monkeypatch.setattr(Engine, "calibrate", lambda engine: Rates(step=0.25, cluster="two cores"))
+    assert json.loads(run("calibrate", warehouse, "--json").stdout)["rates"]["step"] == 0.25
+    shown = run("calibrate", warehouse).stdout
+    assert ("0.25" in shown, "These go for two cores." in shown) == (True, True)
+
+
 def test_a_locked_warehouse_has_an_exit_code_of_its_own(run: Run, warehouse: Path) -> None:
     with Engine(warehouse):
         for arguments in (("refresh", warehouse), ("load", warehouse, "a [b] `c`", __file__), ("init", warehouse)):
@@ -158,6 +230,10 @@ def test_a_wrong_budget_is_a_coded_error(run: Run, warehouse: Path) -> None:
         ("sql", "wh", "-f", "absent.sql"),
         ("demo", "--sf", "0"),
         ("run", "wh", "--once", "--until-complete"),
+        ("what-if", "wh"),
+        ("what-if", "wh", "v", "--forecast", "lines"),
+        ("what-if", "wh", "v", "--forecast", "lines=many"),
+        ("forecasts", "wh", "v", "--limit", "0"),
     ],
 )
 def test_a_wrong_command_line_is_told_apart(run: Run, arguments: tuple[str, ...]) -> None:
@@ -278,6 +354,9 @@ def test_an_unknown_table_is_refused_before_spark_starts(run: Run, warehouse: Pa
         "demo",
         "sql",
         "check",
+        "what-if",
+        "forecasts",
+        "calibrate",
     ],
 )
 def test_help_tells_the_exit_codes(run: Run, command: str) -> None:
@@ -298,11 +377,13 @@ def test_help_lists_the_commands(run: Run) -> None:
     listed = [line.split()[0] for line in lines if line.strip()]
     expected = [
         "bench",
+        "calibrate",
         "check",
         "create-table",
         "create-view",
         "demo",
         "explain",
+        "forecasts",
         "history",
         "init",
         "load",
@@ -312,7 +393,7 @@ def test_help_lists_the_commands(run: Run) -> None:
         "sql",
         "status",
     ]
-    assert listed == [*expected, "verify"]
+    assert listed == [*expected, "verify", "what-if"]
     assert run("--version").stdout == f"slackwater, version {__version__}\n"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,6 +73,12 @@ class ForecastReport(list[dict[str, Any]]):
             found[name] = sum(abs(row["error"]) for row in settled) / came if came else None
         return found
 
+    def closing_lines(self) -> list[str]:
+        """The errors by table, and which kinds are demoted, for people."""
+        errors = [f"{table}: " + ("nothing came" if share is None else f"off by {share:.0%} of what came")
+                  for table, share in self.errors().items()]  # fmt: skip
+        return errors + self.notes
+
     def __str__(self) -> str:
         lines = [f"forecasts of {self.view} ({self.kind})"]
         head = ("made", "table", "kind", "rows", "low", "high", "actual", "error", "")
@@ -80,14 +86,11 @@ class ForecastReport(list[dict[str, Any]]):
         for row in self:
             made = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(row["made_at"]))
             actual = "-" if row["actual"] is None else f"{row['actual']:,}"
-            mark = "missed" if row["missed"] else ("then complete" if row["complete_after"] else "")
             lines.append(
                 f"  {made}  {row['table']:<20} {row['kind']:<14} {row['rows']:>12,.0f} {row['low']:>12,.0f}"
-                f" {row['high']:>12,.0f} {actual:>12} {_percent(row):>9}  {mark}".rstrip()
+                f" {row['high']:>12,.0f} {actual:>12} {percent_off(row):>9}  {remark(row)}".rstrip()
             )
-        for table, share in self.errors().items():
-            lines.append(f"  {table}: " + ("nothing came" if share is None else f"off by {share:.0%} of what came"))
-        return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
+        return "\n".join([*lines, *(f"  {line}" for line in self.closing_lines())])
 
     def _repr_html_(self) -> str:
         from slackwater.execution.reports import table_html
@@ -120,10 +123,16 @@ def _row(record: ForecastRecord) -> dict[str, Any]:
     }
 
 
-def _percent(row: dict[str, Any]) -> str:
+def percent_off(row: Mapping[str, Any]) -> str:
+    """The error of one forecast for people: as a share of what came, or in rows where nothing did."""
     if row["actual"] is None:
         return "-"
     return f"{row['error'] / row['actual']:+.0%}" if row["actual"] else f"{row['error']:+,.0f}"
+
+
+def remark(row: Mapping[str, Any]) -> str:
+    """What else is to be said of one forecast."""
+    return "missed" if row["missed"] else ("then complete" if row["complete_after"] else "")
 
 
 def _demotion(last: ForecastRecord, kind: str) -> str:
