@@ -24,6 +24,7 @@ from slackwater.capture.noise import quiet
 from slackwater.cli_output import Output
 from slackwater.cli_session import start_muted
 from slackwater.demo_chart import draw
+from slackwater.demo_reasons import Foreseen, KeptState, foreseen, kept_states, show_forecasts, show_states
 from slackwater.engine import Engine
 from slackwater.settings import show_bytes
 from slackwater.view import View
@@ -68,6 +69,8 @@ class Round:
     rows: int
     state_bytes: dict[str, int]
     measures: tuple[Measure, ...]
+    forecasts: tuple[Foreseen, ...]
+    states: tuple[KeptState, ...]
 
     @property
     def label(self) -> str:
@@ -77,10 +80,12 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class DemoReport:
-    """All that the demo found."""
+    """All that the demo found; `forecasts` and `states` are those after the first results."""
 
     scale: float
     budget_bytes: int
+    forecasts: tuple[Foreseen, ...]
+    states: tuple[KeptState, ...]
     rounds: tuple[Round, ...]
     seconds: float
     chart: str
@@ -109,7 +114,9 @@ def run_demo(output: Output, *, scale: float, budget: str, place: Path, keep: bo
             rounds = story.tell()
         kept = str(directory / "warehouse") if keep else None
     chart = draw(rounds, engine.budget, place)
-    report = DemoReport(scale, engine.budget, rounds, time.perf_counter() - started, str(chart), kept)
+    report = DemoReport(
+        scale, engine.budget, story.forecasts, story.states, rounds, time.perf_counter() - started, str(chart), kept
+    )
     _conclude(output, report)
     return report
 
@@ -137,6 +144,8 @@ class _Story:
         self.late = Slices(engine.spark, directory / "late")
         self.plain = engine.spark.newSession()
         self.plain.conf.set("spark.sql.adaptive.enabled", "true")
+        self.forecasts: tuple[Foreseen, ...] = ()
+        self.states: tuple[KeptState, ...] = ()
 
     def tell(self) -> tuple[Round, ...]:
         self._load()
@@ -170,13 +179,12 @@ class _Story:
             seconds = view.history(limit=1)[0]["seconds"]["total"]
             rows.append((name, f"TPC-H {VIEWS[name]}", f"{seconds:.2f}", show_bytes(view.state_bytes())))
         self.output.table(("view", "query", "#first result, s", "#states"), rows)
-        self.output.line(
-            "   Which states: those that will be read again if what is forecast arrives, within the budget:"
-        )
-        states = ((v.name, c.label[:60], show_bytes(v.known_bytes().get(c.key, c.size)), f"{1000 * c.saves:,.0f}")
-                  for v in self.engine.views() for c in v.choices if c.keep)  # fmt: skip
-        self.output.table(("view", "kept", "#bytes", "#should save, ms"), states)
-        self.output.line(self._states_line() + "\n")
+        views = self.engine.views()
+        self.forecasts, self.states = foreseen(views, came=False), kept_states(views)
+        self.output.line("   What is forecast for the next delta:")
+        show_forecasts(self.output, self.forecasts)
+        self.output.line("   Which states: those that will be read again if that arrives, within the budget:")
+        self._show_states(self.states)
 
     def _warm_up(self) -> None:
         self.output.line("3. Warm-up. The first runs of any plan are slow, because Java compiles it while it runs.")
@@ -192,21 +200,22 @@ class _Story:
 
     def _round(self, number: int, first: float, last: float) -> Round:
         share = round(100 * (last - first), 6)
-        expected = {t.table: t for t in self.engine.view("shipping_priority").forecast().tables}["lineitem"]
-        before = self.engine.table("lineitem").count()
         with self.output.working(f"round {number}: {share:.3g}% arrives"):
             rows = insert_slice(self.engine, self.late, LATE_TABLES, first, last)
         self._bind_tables()
         measures = tuple(self._measure(view) for view in self.output.each(self.engine.views(), f"round {number}:"))
-        states = {view.name: view.state_bytes() for view in self.engine.views()}
-        self.output.line(f"4.{number} Round {number}. {share:.3g}% of the rows arrive: {rows:,}.")
-        came = self.engine.table("lineitem").count() - before
-        self.output.line(f"    Of order lines, {expected.rows:,.0f} were forecast ({expected.low:,.0f} to"
-                         f" {expected.high:,.0f}), {came:,} came.")  # fmt: skip
+        views = self.engine.views()
+        occupied = {view.name: view.state_bytes() for view in views}
+        forecasts, states = foreseen(views, came=True), kept_states(views)
+        self.output.line(
+            f"4.{number} Round {number}. {share:.3g}% of the rows arrive: {rows:,}. The forecast, and what came:"
+        )
+        show_forecasts(self.output, forecasts)
         self.output.line("    Each view is refreshed, then computed anew by plain Spark.")
         self.output.table(_COLUMNS, (_cells(measure) for measure in measures))
-        self.output.line(self._states_line() + "\n")
-        return Round(share, rows, states, measures)
+        self.output.line("    What is kept for the next round:")
+        self._show_states(states)
+        return Round(share, rows, occupied, measures, forecasts, states)
 
     def _measure(self, view: View) -> Measure:
         started = time.perf_counter()
@@ -221,8 +230,8 @@ class _Story:
             rows = table.reader(self.plain).snapshot(self.engine.catalog.segments(f"t{table.id}"))
             rows.toDF(*(f.name for f in table.schema)).createOrReplaceTempView(table.name)
 
-    def _states_line(self) -> str:
-        return f"   States: {show_bytes(self.engine.state_bytes())} of the budget of {show_bytes(self.engine.budget)}."
+    def _show_states(self, states: tuple[KeptState, ...]) -> None:
+        show_states(self.output, states, self.engine.state_bytes(), self.engine.budget)
 
 
 def _recompute_seconds(spark: SparkSession, view: View) -> float:

@@ -158,6 +158,18 @@ def test_the_demo(run: Run, tmp_path: Path) -> None:
     assert found["verified"]
     assert [round(r["share"], 1) for r in found["rounds"]] == [9.0, 0.9, 0.1]
     assert all(len(r["measures"]) == 3 for r in found["rounds"])
+    assert found["budget_bytes"] == 256_000_000
+    for told in (found, *found["rounds"]):
+        assert {"lineitem", "orders", "customer"} <= {f["table"] for f in told["forecasts"]}
+        assert all(f["low"] <= f["rows"] <= f["high"] for f in told["forecasts"])
+        assert {s["view"] for s in told["states"]} <= {"pricing_summary", "shipping_priority", "local_suppliers"}
+        assert 0 < sum(s["bytes"] for s in told["states"]) <= found["budget_bytes"]
+        assert all(s["label"] for s in told["states"])
+    assert all(f["came"] is None for f in found["forecasts"])
+    for told in found["rounds"]:
+        (lines,) = (f["came"] for f in told["forecasts"] if f["table"] == "lineitem")
+        assert 0 < lines < told["rows"]
+        assert sum(s["bytes"] for s in told["states"]) == sum(told["state_bytes"].values())
     picture = tmp_path / "pictures" / "slackwater-demo.png"
     assert found["chart"] == str(picture)
     assert picture.read_bytes().startswith(b"\x89PNG")
