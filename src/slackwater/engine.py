@@ -33,6 +33,7 @@ from slackwater.eligibility import Eligibility, eligibility, refused, require_in
 from slackwater.errors import QueryRefused, SlackwaterError, ViewError
 from slackwater.execution.calibration import calibrate, cluster_of
 from slackwater.execution.equal_states import bytes_of_others
+from slackwater.execution.fitting import fit_all
 from slackwater.execution.functions import Functions
 from slackwater.execution.java_names import JavaNames
 from slackwater.execution.leaves import inputs_of, refuse_cycle, refuse_table_while_read, tables_read
@@ -172,12 +173,15 @@ class Engine(Declaring):
 
     @property
     def budget(self) -> int:
-        """What the states of all views may occupy between refreshes, in bytes."""
+        """What the states of all views may occupy between refreshes, in bytes; a lower one releases states at once."""
         return self._budget
 
     @budget.setter
     def budget(self, size: str | int) -> None:
-        self._budget = parse_bytes(size)
+        found = parse_bytes(size)
+        with self._lock:  # not in the middle of a refresh
+            self._budget = found
+            fit_all(self)
 
     def now(self) -> float:
         """The time that forecasts go by, in seconds since 1970."""

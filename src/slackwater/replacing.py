@@ -21,6 +21,7 @@ from slackwater.algebra.serialize import to_json
 from slackwater.capture import Captured
 from slackwater.errors import ViewError
 from slackwater.execution.equal_states import release_unused
+from slackwater.execution.fitting import fit_all
 from slackwater.execution.leaves import inputs_of, leaves, refuse_while_read, views_read
 from slackwater.execution.refresh import Refresher
 from slackwater.execution.reports import table_html
@@ -183,3 +184,4 @@ def _update_options(old: View, new: View, options: Mapping[str, Any]) -> None:
     with old.engine.catalog.commit("alter_view", old.name, {}, old.engine.lease) as tx:
         record = tx.update_view(old.id, query_json=query, options_json=json.dumps(after))
     old.declare(record)
+    fit_all(old.engine)

@@ -412,8 +412,8 @@ class View:
 
     def save_states(self) -> None:
         """Write the states to disk for the next start."""
-        if self.states and not self._dropped:
-            save_states(self)
+        if not self._dropped:
+            save_states(self, loaded=self._loaded)
 
     # --- replacing another view --------------------------------------------------------------------
 

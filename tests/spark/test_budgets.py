@@ -13,6 +13,7 @@ import slackwater as sw
 from slackwater.execution import compaction, refresh, states
 from slackwater.execution.states import StateSegment, storage_memory
 from tests.spark.settling import rows, settle
+from tests.spark.storage import leaked, occupied, stored
 
 JOINED = """SELECT c.region, count(*) AS n, sum(o.amount) AS total, max(o.amount) AS hi FROM orders o
     JOIN customers c ON o.cust = c.id WHERE o.status = 'open' GROUP BY c.region"""
@@ -40,7 +41,7 @@ def test_any_budget_gives_the_same_result(tmp_path: Path, spark: SparkSession) -
             assert report.state_bytes <= budget, str(report)
             kept[change] = report.mode, bool(report.states)
         assert kept[100] == kept[104] == ("recompute", False)
-        assert kept[103] == ("incremental", False), "what is at hand serves once more, and is then given back"
+        assert kept[103] == ("recompute", False), "what does not fit was released when the budget was lowered"
         assert kept[102][1], "a large budget keeps states"
         assert ("■ kept" in str(view.explain(sql=False))) == kept[105][1]
         engine.budget = 0
@@ -50,6 +51,40 @@ def test_any_budget_gives_the_same_result(tmp_path: Path, spark: SparkSession) -
         assert "\nstates 0 B of a budget of 0 B\n" in explained
         assert "bytes more do not fit the budget" in explained
         assert "■ kept" not in explained
+
+
+def test_a_lower_budget_holds_at_once_for_all_views(tmp_path: Path, spark: SparkSession) -> None:
+    with sw.Engine(tmp_path / "wh", spark=spark, save_states=False) as engine:
+        orders, _ = _shop(engine)
+        before = stored(spark)
+        views = [engine.create_view("totals", JOINED, strategy="incremental"),
+                 engine.create_view("sums", "SELECT cust, sum(amount) AS total FROM orders GROUP BY cust",
+                                    strategy="incremental")]  # fmt: skip
+        assert all(view.states for view in views)
+        whole = engine.state_bytes()
+        results = [sorted(rows(view)) for view in views]
+        engine.budget = whole // 2
+        assert engine.state_bytes() <= whole // 2
+        assert occupied(engine) <= whole // 2, "no view was refreshed"
+        assert not leaked(engine, before)
+        for view, result in zip(views, results, strict=True):
+            assert sorted(rows(view)) == result
+            assert view.verify()
+        orders.upsert([(4, 1, Decimal(999), "open")])
+        for view in views:
+            settle(view, None)
+            assert engine.state_bytes() <= whole // 2
+        engine.budget = 0
+        assert not occupied(engine)
+        assert not leaked(engine, before), "nothing stays behind without a state"
+        orders.upsert([(8, 1, Decimal(999), "open")])
+        for view in views:
+            settle(view, None)
+        engine.budget = 10 * whole
+        orders.upsert([(12, 1, Decimal(999), "open")])
+        for view in views:
+            settle(view, None)
+        assert all(view.states for view in views), "with room again, states are built again"
 
 
 def test_reopening_keeps_on_where_it_stood(tmp_path: Path, spark: SparkSession) -> None:

@@ -1,12 +1,19 @@
-"""Keeping states within the budget by what Spark says that they occupy."""
+"""Keeping states within the budget, by what Spark says that they occupy: estimates can be too low, budgets change."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeVar
 
 from slackwater.execution.states import State
 from slackwater.planning.choices import Choice
+
+if TYPE_CHECKING:
+    from slackwater.engine import Engine
+    from slackwater.view import View
+
+Key = TypeVar("Key", bound=Hashable)
 
 
 def sizes_of(states: Mapping[str, State], stored: Mapping[int, int]) -> dict[str, int]:
@@ -14,19 +21,75 @@ def sizes_of(states: Mapping[str, State], stored: Mapping[int, int]) -> dict[str
     return {key: sum(stored.get(i, 0) for i in state.rdd_ids()) for key, state in states.items()}
 
 
-def fit(states: dict[str, State], sizes: Mapping[str, int], choices: tuple[Choice, ...],
-         budget: int) -> tuple[dict[str, State], tuple[Choice, ...]]:  # fmt: skip
+def surplus(sizes: Mapping[Key, int], saves: Mapping[Key, float], budget: int) -> list[Key]:
+    """What must go until the rest fits: first what saves least for its bytes.
+
+    >>> surplus({"a": 60, "b": 50, "c": 10}, {"a": 6.0, "b": 1.0, "c": 0.5}, 75)
+    ['b']
+    """
+    left, gone = sum(sizes.values()), []
+    for key in sorted(sizes, key=lambda k: (saves.get(k, 0.0) / max(sizes[k], 1), str(k))):
+        if left <= budget:
+            break
+        gone.append(key)
+        left -= sizes[key]
+    return gone
+
+
+def fit(states: Mapping[str, State], sizes: Mapping[str, int], choices: tuple[Choice, ...],
+        budget: int) -> tuple[dict[str, State], tuple[Choice, ...]]:  # fmt: skip
     """Drop the states that save least for their bytes until what was measured fits: estimates can be too low."""
-    kept, dropped = dict(states), set()
-    saves = {c.key: c.saves for c in choices}
-    while kept and sum(sizes[k] for k in kept) > budget:
-        worst = min(kept, key=lambda k: (saves.get(k, 0.0) / max(sizes[k], 1), k))
-        dropped.add(worst)
-        del kept[worst]
+    dropped = set(surplus({k: sizes[k] for k in states}, {c.key: c.saves for c in choices}, budget))
+    kept = {key: state for key, state in states.items() if key not in dropped}
     marked = tuple(
-        replace(c, keep=False, size=sizes[c.key], reason=f"{sizes[c.key]:,} bytes do not fit the budget of {budget:,}")
-        if c.key in dropped
-        else c
+        replace(c, keep=False, size=sizes[c.key], reason=_too_large(sizes[c.key], budget)) if c.key in dropped else c
         for c in choices
     )
     return kept, marked
+
+
+def fit_all(engine: Engine) -> None:
+    """Release what saves least for its bytes until the states of all views fit the budget, and each view its own."""
+    for view in engine.loaded_views():
+        own = view.declared.budget_bytes
+        if own is not None:
+            measured = view.known_bytes()
+            sizes = {key: measured.get(key, 0) for key in view.kept}
+            _give_back(view, surplus(sizes, {c.key: c.saves for c in view.choices}, own), own)
+    held = _held(engine)
+    gone = surplus({h: h.bytes for h in held}, {h: h.saves for h in held}, engine.budget)
+    for view in engine.loaded_views():
+        _give_back(view, [key for h in gone for ident, key in h.places if ident == view.id], engine.budget)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The rows of a state: the views that have them and under which keys, their bytes, and what they save together."""
+
+    places: tuple[tuple[int, str], ...]
+    bytes: int
+    saves: float
+
+
+def _held(engine: Engine) -> list[Held]:
+    """The states of all views; those of the very same rows are one, for the rows go when nobody has them any more."""
+    found: dict[object, Held] = {}
+    for view in engine.loaded_views():
+        measured, saves = view.known_bytes(), {c.key: c.saves for c in view.choices}
+        for key in sorted(view.kept):
+            place = (view.id, key)
+            rows: object = view.states[key].rdd_ids() if key in view.states else place
+            same = found.get(rows, Held((), 0, 0.0))
+            size = max(same.bytes, measured.get(key, 0))
+            found[rows] = Held((*same.places, place), size, same.saves + saves.get(key, 0.0))
+    return list(found.values())
+
+
+def _give_back(view: View, keys: list[str], budget: int) -> None:
+    measured = view.known_bytes()
+    for key in keys:
+        view.give_back(frozenset([key]), _too_large(measured.get(key, 0), budget))
+
+
+def _too_large(size: int, budget: int) -> str:
+    return f"{size:,} bytes do not fit the budget of {budget:,}"

@@ -13,17 +13,42 @@ from slackwater.algebra.partials import partial_schema
 from slackwater.algebra.printer import describe
 from slackwater.execution.render import WEIGHT
 from slackwater.execution.states import State, checkpoint
-from slackwater.storage.records import NewState
+from slackwater.storage.records import NewState, StateRecord
 
 if TYPE_CHECKING:
     from slackwater.view import View
 
 
-def save_states(view: View) -> None:
-    """Write every state of a view under names that the catalog then knows; states are soft, so a failure is no harm."""
+def save_states(view: View, *, loaded: bool) -> None:
+    """Write every state of a view under names that the catalog then knows; states are soft, so a failure is no harm.
+
+    What was saved before and is not there any more is forgotten. Where the states have not been `loaded` since the
+    start, that is what was given up unread.
+    """
     engine = view.engine
+    before = engine.catalog.states(view.id)
+    if loaded:
+        after = _written(view)
+    else:
+        gone = _given_up(view)
+        after = [_as_new(record) for record in before if record.node not in gone]
+    if len(after) < len(before) or (loaded and after):
+        engine.catalog.save_states(view.id, after, engine.lease)
+
+
+def _given_up(view: View) -> frozenset[str]:
+    return frozenset(c.key for c in view.choices if not c.keep)
+
+
+def _as_new(record: StateRecord) -> NewState:
+    return NewState(record.node, record.version, record.path, record.row_count, record.byte_count, record.detail)
+
+
+def _written(view: View) -> list[NewState]:
+    if not view.states:
+        return []
+    engine, made = view.engine, []
     spark = engine.sessions.get("batch", view.settings)
-    made = []
     for key, state in view.states.items():
         if state.indexed:
             continue  # the rows are gone, and to read and hash them again costs as much as to make them
@@ -31,15 +56,15 @@ def save_states(view: View) -> None:
         described = engine.files.segment(1, path)
         detail = {"weighted": state.weighted}
         made.append(NewState(key, view.version, path, described.row_count, described.byte_count, detail))
-    engine.catalog.save_states(view.id, made, engine.lease)
+    return made
 
 
 def load_states(view: View) -> dict[str, State]:
-    """The saved states that match the committed version and the plan; all others are forgotten."""
-    engine = view.engine
+    """The saved states that match the committed version and the plan and were not given up since."""
+    engine, gone = view.engine, _given_up(view)
     found: dict[str, State] = {}
     for record in engine.catalog.states(view.id):
-        node = view.state_node(record.node)
+        node = view.state_node(record.node) if record.node not in gone else None
         if record.version != view.version or node is None or not engine.files.parquet_files(record.path):
             continue
         fields = partial_schema(node) if isinstance(node, Aggregate) else node.schema

@@ -1,0 +1,150 @@
+"""States that do not fit: which go, and that they go at once when the budget is lowered. None of this needs Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import slackwater as sw
+from slackwater.execution.fitting import fit, sizes_of
+from slackwater.execution.states import State
+from slackwater.planning.choices import Choice
+from slackwater.storage.records import NewState
+from tests.unit.held_states import Rows, add_view, hold
+
+
+@pytest.fixture
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[sw.Engine]:
+    def refuse() -> None:
+        raise AssertionError("releasing asked for Spark")
+
+    monkeypatch.setattr("slackwater.engine.start_spark", refuse)
+    with sw.Engine(tmp_path / "wh", save_states=False) as engine:
+        yield engine
+
+
+def measured(**sizes: int) -> tuple[dict[str, State], dict[str, int]]:
+    rows = {key: Rows(at) for at, key in enumerate(sizes)}
+    states = {key: State(key, key, (rows[key].segment(),), False) for key in sizes}
+    return states, sizes_of(states, {rows[key].number: size for key, size in sizes.items()})
+
+
+def choices(**saves: float) -> tuple[Choice, ...]:
+    return tuple(Choice(key, key, True, "as planned", 1, s) for key, s in saves.items())
+
+
+def test_the_state_that_saves_least_for_its_bytes_is_dropped() -> None:
+    states, sizes = measured(large=100, small=10, poor=50)
+    chosen = choices(large=5.0, small=1.0, poor=1.0)  # 0.05, 0.1 and 0.02 for a byte
+    for budget, left in ((160, "large small poor"), (159, "large small"), (109, "small"), (10, "small"), (9, "")):
+        kept, marked = fit(states, sizes, chosen, budget)
+        assert set(kept) == set(left.split()), budget
+        assert {c.key for c in marked if c.keep} == kept.keys()
+    assert [c.reason for c in marked] == [f"{sizes[c.key]} bytes do not fit the budget of 9" for c in marked]
+    assert [c.size for c in marked] == [100, 10, 50], "the reason goes by what was measured, not by the estimate of 1"
+
+
+def test_what_saves_the_same_goes_in_the_same_order() -> None:
+    states, sizes = measured(b=10, a=10, unknown=10)
+    kept, _ = fit(states, sizes, choices(a=1.0, b=1.0), 20)
+    assert set(kept) == {"a", "b"}, "of a state that no choice names nobody knows what it saves"
+    kept, _ = fit(states, sizes, choices(a=1.0, b=1.0), 10)
+    assert set(kept) == {"b"}
+
+
+def test_a_lower_budget_releases_the_least_worthy_states_of_all_views(engine: sw.Engine) -> None:
+    one, two = add_view(engine, "one"), add_view(engine, "two")
+    a, b, c = Rows(1), Rows(2), Rows(3)
+    hold(one, {"a": (100, 9.0, a), "b": (100, 1.0, b)})
+    hold(two, {"c": (100, 5.0, c)})
+    engine.budget = 300
+    assert engine.state_bytes() == 300
+    engine.budget = 299
+    assert (set(one.states), set(two.states), engine.state_bytes()) == ({"a"}, {"c"}, 200)
+    assert (a.released, b.released, c.released) == (False, True, False)
+    assert [x.reason for x in one.choices if not x.keep] == ["100 bytes do not fit the budget of 299"]
+    engine.budget = 100
+    assert (set(one.states), set(two.states)) == ({"a"}, set())
+    engine.budget = 0
+    assert engine.state_bytes() == 0
+    assert a.released
+    engine.budget = "1GB"
+    assert engine.state_bytes() == 0, "what is gone is built again by a refresh"
+
+
+def test_rows_that_two_views_share_go_when_both_let_go(engine: sw.Engine) -> None:
+    one, two = add_view(engine, "one"), add_view(engine, "two")
+    shared, own = Rows(1), Rows(2)
+    hold(one, {"s": (100, 2.0, shared)})
+    hold(two, {"s": (100, 2.0, shared), "x": (100, 3.0, own)})
+    assert engine.state_bytes() == 200
+    engine.budget = 200
+    assert (set(one.states), set(two.states)) == ({"s"}, {"s", "x"}), "they occupy memory once"
+    engine.budget = 150
+    assert (set(one.states), set(two.states)) == ({"s"}, {"s"}), "to both together they are worth more"
+    assert (shared.released, own.released) == (False, True)
+    engine.budget = 99
+    assert not one.states
+    assert not two.states
+    assert shared.released
+
+
+def test_a_budget_of_the_view_s_own_counts_too(engine: sw.Engine) -> None:
+    view = add_view(engine, "v", declared={"budget_bytes": 150})
+    other = add_view(engine, "w")
+    hold(view, {"a": (100, 9.0, Rows(1)), "b": (100, 1.0, Rows(2))})
+    hold(other, {"c": (100, 0.1, Rows(3))})
+    engine.budget = 250
+    assert set(view.states) == {"a"}
+    assert set(other.states) == {"c"}, "what the view may not keep makes room enough"
+
+
+def test_a_budget_that_is_none_changes_nothing(engine: sw.Engine) -> None:
+    view = add_view(engine, "v")
+    hold(view, {"a": (100, 9.0, Rows(1))})
+    for bad in (-1, "much", None, True):
+        with pytest.raises(sw.SlackwaterError, match="BUDGET_INVALID"):
+            engine.budget = bad
+    assert (engine.budget, set(view.states)) == (10**9, {"a"})
+
+
+def test_an_engine_that_only_reads_or_is_closed_takes_a_budget(engine: sw.Engine) -> None:
+    hold(add_view(engine, "v"), {"a": (100, 9.0, Rows(1))})
+    with sw.Engine(engine.path, read_only=True) as reader:
+        reader.view("v").status()
+        reader.budget = 7
+        assert reader.budget == 7
+    engine.close()
+    engine.budget = 8
+    assert engine.budget == 8
+
+
+def _saved(engine: sw.Engine, view: sw.View) -> set[str]:
+    return {record.node for record in engine.catalog.states(view.id)}
+
+
+def _choice(key: str, saves: float) -> dict[str, object]:
+    return {"key": key, "label": key, "keep": True, "reason": "", "size": 100, "saves": saves}
+
+
+def test_saved_states_that_were_given_up_are_forgotten_on_close(tmp_path: Path) -> None:
+    with sw.Engine(tmp_path / "wh") as engine:
+        kept = {"choices": [_choice("a", 9.0), _choice("b", 1.0)], "bytes": {"a": 100, "b": 100}}
+        views = [add_view(engine, name, **kept) for name in ("unread", "read", "other")]
+        for view in views:
+            engine.catalog.save_states(view.id, [NewState(key, 1, f"{view.name}/{key}", 1, 1) for key in "ab"])
+    with sw.Engine(tmp_path / "wh") as engine:
+        unread, read = engine.view("unread"), engine.view("read")
+        hold(read, {"a": (100, 9.0, Rows(1))})
+        assert engine.state_bytes() == 300, "what has not been loaded yet counts as the catalog says"
+        engine.budget = 100
+        assert engine.state_bytes() == 100
+        unread_kept, read_kept = set(unread.kept), set(read.kept)
+        assert len(unread_kept | read_kept) == 1
+        read.release_states()
+    with sw.Engine(tmp_path / "wh") as engine:
+        assert _saved(engine, engine.view("unread")) == unread_kept
+        assert _saved(engine, engine.view("read")) == set()
+        assert _saved(engine, engine.view("other")) == {"a", "b"}, "nobody looked at it"
