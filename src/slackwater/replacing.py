@@ -107,7 +107,9 @@ def plan_replacement(
     present = frozenset(node_key(node) for node in new.plan.keepable())
     reused: list[HeldState] = []
     lost: list[HeldState] = []
-    for key in sorted(old.kept):
+    # Where nothing can come any more, to either view, no state is of use: nobody is asked whether it may go.
+    over = all(engine.table(name).complete for name in {*old.tables, *new.tables})
+    for key in () if over else sorted(old.kept):
         why = _obstacle(old, new, key, present, wanted)
         label = old.label_of(key)
         held = HeldState(key, label, old.known_bytes().get(key, 0), why or "the same rows are needed again")

@@ -87,6 +87,63 @@ def test_a_lower_budget_holds_at_once_for_all_views(tmp_path: Path, spark: Spark
         assert all(view.states for view in views), "with room again, states are built again"
 
 
+def test_states_go_with_the_last_rows(tmp_path: Path, spark: SparkSession) -> None:
+    with sw.Engine(tmp_path / "wh", spark=spark, save_states=False) as engine:
+        orders, customers = _shop(engine)
+        before = stored(spark)
+        late = sw.late_arrivals()
+        totals = engine.create_view("totals", JOINED, strategy="incremental", forecast=late)
+        above = engine.create_view("above", "SELECT sum(n) AS n, sum(total) AS s FROM totals", strategy="incremental")
+        only = engine.create_view("only", "SELECT cust, sum(amount) AS s FROM orders GROUP BY cust",
+                                  strategy="incremental", refresh=sw.on_arrival())  # fmt: skip
+        assert all(view.states for view in (totals, above, only))
+        orders.upsert([(4, 1, Decimal(999), "open")])
+        orders.mark_complete()
+        settle(only)
+        assert not only.states, "it has read all there is"
+        settle(above, None)
+        assert totals.states, "customers may still come"
+        customers.upsert([(1, "region 7")])
+        customers.mark_complete()
+        report = settle(totals, None)
+        assert not report.states
+        assert not totals.states
+        assert "nothing can come" in str(totals.explain(sql=False))
+        assert above.states, "it has not read what came of that"
+        settle(above, None)
+        assert not above.states
+        assert engine.state_bytes() == 0
+        assert not leaked(engine, before)
+        assert {view.refresh().mode for view in (totals, above, only)} == {"none"}
+        for view in (totals, above, only):
+            assert view.refresh(full=True).mode == "recompute"
+            assert not view.states
+            assert view.verify()
+
+
+def test_a_run_over_complete_tables_leaves_no_states(tmp_path: Path, spark: SparkSession) -> None:
+    with sw.Engine(tmp_path / "wh", spark=spark, save_states=False) as engine:
+        orders, customers = _shop(engine)
+        before = stored(spark)
+        eager = engine.create_view("eager", JOINED, strategy="incremental", refresh=sw.on_arrival())
+        by_hand = engine.create_view("by_hand", JOINED.replace("max", "min"), strategy="incremental")
+        orders.upsert([(4, 1, Decimal(999), "open")])
+        by_hand.refresh()
+
+        def mark(tick: sw.Tick) -> None:
+            if not customers.complete:
+                orders.mark_complete()
+                customers.mark_complete()
+
+        engine.run(poll=0.01, on_tick=mark)
+        assert not eager.states
+        assert not by_hand.states
+        assert not leaked(engine, before)
+        assert not occupied(engine)
+        assert eager.verify()
+        assert by_hand.verify()
+
+
 def test_reopening_keeps_on_where_it_stood(tmp_path: Path, spark: SparkSession) -> None:
     path = tmp_path / "wh"
     with sw.Engine(path, spark=spark) as engine:

@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 
 import slackwater as sw
+from slackwater.arrivals.forecast import Forecast, TableForecast
 from slackwater.execution.fitting import fit, sizes_of
+from slackwater.execution.leaves import TableState
+from slackwater.execution.state_planning import HARDLY, coming
 from slackwater.execution.states import State
 from slackwater.planning.choices import Choice
-from slackwater.storage.records import NewState
+from slackwater.storage.records import NewSegment, NewState, SegmentRecord
 from tests.unit.held_states import Rows, add_view, hold
 
 
@@ -148,3 +151,62 @@ def test_saved_states_that_were_given_up_are_forgotten_on_close(tmp_path: Path) 
         assert _saved(engine, engine.view("unread")) == unread_kept
         assert _saved(engine, engine.view("read")) == set()
         assert _saved(engine, engine.view("other")) == {"a", "b"}, "nobody looked at it"
+
+
+def test_a_tick_releases_what_can_never_serve_again(engine: sw.Engine) -> None:
+    over, fed, unread = add_view(engine, "over"), add_view(engine, "fed", "u"), add_view(engine, "unread", "w")
+    shared, own = Rows(1), Rows(2)
+    hold(over, {"s": (100, 1.0, shared), "o": (100, 1.0, own)})
+    hold(fed, {"s": (100, 1.0, shared)})
+    hold(unread, {"x": (100, 1.0, Rows(3))})
+    with engine.catalog.commit("change", "w") as tx:
+        tx.add_segments(f"t{engine.table('w').id}", [NewSegment(1, "data/w", 5, 100)])
+    engine.tick()
+    assert len(over.states) == 2
+    for name in ("t", "w"):
+        engine.table(name).mark_complete()
+    engine.tick()
+    assert (set(over.states), set(fed.states), set(unread.states)) == (set(), {"s"}, {"x"})
+    assert (shared.released, own.released) == (False, True), "another view has the rows still"
+    assert "nothing can come" in over.choices[0].reason
+    assert not over.wanted
+
+
+def test_a_run_ends_without_states(engine: sw.Engine) -> None:
+    below = add_view(engine, "below")
+    above = add_view(engine, "above", "below")
+    for at, view in enumerate((below, above)):
+        hold(view, {"a": (100, 1.0, Rows(at))})
+
+    def complete(tick: sw.Tick) -> None:
+        """After the tick has looked at the views, and before the run looks whether it is over."""
+        engine.table("t").mark_complete()
+
+    engine.run(poll=0.01, on_tick=complete)
+    assert engine.state_bytes() == 0
+
+
+def test_a_refresh_that_finds_nothing_new_releases_them_too(engine: sw.Engine) -> None:
+    view = add_view(engine, "v")
+    with engine.catalog.commit("refresh", "v") as tx:
+        tx.update_view(view.id, version=tx.version)
+    view.version = engine.catalog.version()
+    hold(view, {"a": (100, 1.0, Rows(1))})
+    assert view.refresh().state_bytes == 100
+    engine.table("t").mark_complete()
+    report = view.refresh()
+    assert (report.mode, report.state_bytes, dict(report.states)) == ("none", 0, {})
+
+
+def test_of_what_is_complete_nothing_comes() -> None:
+    def state(*, complete: bool, came: int = 0) -> TableState:
+        delta = (SegmentRecord(1, "t1", 2, 2, 1, "p", came, 1, None, None, None),) if came else ()
+        return TableState(complete, 1_000, (), delta)
+
+    said = [TableForecast("open", 0.0, 0.0, 1.0), TableForecast("closed", 5.0, 1.0, 9.0),
+            TableForecast("none", 0.0, 0.0, 0.0), TableForecast("came", 2.0, 0.0, 7.0)]  # fmt: skip
+    tables = {"open": state(complete=False), "closed": state(complete=True), "none": state(complete=False),
+              "came": state(complete=False, came=50), "view": state(complete=False),
+              "done": state(complete=True)}  # fmt: skip
+    found = coming(tables, Forecast(tuple(said), "fixed", 0.0, 60.0, ""))
+    assert {name: e.rows for name, e in found.items()} == {"open": HARDLY, "came": 7.0, "view": 10.0}

@@ -16,10 +16,11 @@ from slackwater.arrivals.ticks import Failure, Tick
 from slackwater.arrivals.timing import Beats
 from slackwater.arrivals.watching import Lookout
 from slackwater.errors import SlackwaterError
+from slackwater.execution.fitting import let_go
 from slackwater.sources.landing import KIND, LandingDirectory
 
 if TYPE_CHECKING:
-    from slackwater.arrivals.situation import Verdict
+    from slackwater.arrivals.situation import Situation, Verdict
     from slackwater.engine import Engine
     from slackwater.sources.polls import Poll
     from slackwater.storage.records import SourceRecord, ViewRecord
@@ -111,7 +112,14 @@ class Scheduler:
 
     def _judge(self, record: ViewRecord, next_look: float) -> tuple[View, Verdict]:
         view = self._lookout.view(record)
-        return view, view.policy.judge(self._lookout.situation(view, next_look))
+        return view, view.policy.judge(self._situation(view, next_look))
+
+    def _situation(self, view: View, next_look: float = 0.0) -> Situation:
+        """Where a view stands; one that has read all there is, and to which nothing comes any more, needs no states."""
+        found = self._lookout.situation(view, next_look)
+        if found.complete and not found.pending_rows:
+            let_go(view)
+        return found
 
     def _attempt(self, tick: Tick, key: tuple[str, int], name: str, version: int, action: Callable[[], T]) -> T | None:
         """Do something unless it failed a short while ago; a failure is put on the tick's record."""
@@ -197,7 +205,7 @@ class Scheduler:
                 stale.append(unreadable)
                 continue
             view = self._lookout.view(record)
-            situation = self._lookout.situation(view)
+            situation = self._situation(view)
             if not situation.complete:
                 return False
             if view.policy.judge(situation).at is not None:  # never due again: manual, or a cron whose years are over

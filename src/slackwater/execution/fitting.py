@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, TypeVar
 
 from slackwater.execution.states import State
 from slackwater.planning.choices import Choice
+from slackwater.planning.strategies import StatePlan
 
 if TYPE_CHECKING:
     from slackwater.engine import Engine
     from slackwater.view import View
 
 Key = TypeVar("Key", bound=Hashable)
+
+OVER = "all that the query reads is complete and has been read: nothing can come that it would serve"
 
 
 def sizes_of(states: Mapping[str, State], stored: Mapping[int, int]) -> dict[str, int]:
@@ -60,6 +63,19 @@ def fit_all(engine: Engine) -> None:
     gone = surplus({h: h.bytes for h in held}, {h: h.saves for h in held}, engine.budget)
     for view in engine.loaded_views():
         _give_back(view, [key for h in gone for ident, key in h.places if ident == view.id], engine.budget)
+
+
+def nothing_more(plan: StatePlan) -> StatePlan:
+    """The plan of a view to which nothing comes any more: to keep nothing."""
+    choices = tuple(replace(c, keep=False, reason=OVER) for c in plan.choices)
+    return replace(plan, choices=choices, build=0.0, size=0, next_best="")
+
+
+def let_go(view: View) -> None:
+    """Release the states of a view that has read all there is and to which nothing comes any more."""
+    if view.kept:
+        with view.engine.writing():
+            view.give_back(view.kept, OVER)
 
 
 @dataclass(frozen=True, slots=True)

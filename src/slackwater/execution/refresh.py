@@ -25,7 +25,7 @@ from slackwater.errors import SlackwaterError, ViewError
 from slackwater.execution.equal_states import equal_states
 from slackwater.execution.estimates import estimates
 from slackwater.execution.failures import first_line
-from slackwater.execution.fitting import fit, sizes_of
+from slackwater.execution.fitting import fit, let_go, nothing_more, sizes_of
 from slackwater.execution.leaves import TableLeaf, leaves, table_state
 from slackwater.execution.modes import choose_mode, priced_ways
 from slackwater.execution.plan_shape import WITH_LOOKUPS, narrowed, rewritten, shaped
@@ -41,13 +41,23 @@ from slackwater.execution.state_planning import (
     Facts,
     Prices,
     Situation,
+    coming,
     learned,
     next_stairs,
     passing_by,
     plan_next,
     serves,
 )
-from slackwater.execution.states import FEW, State, added_to, few_groups, release, storage_memory, stored_bytes
+from slackwater.execution.states import (
+    FEW,
+    State,
+    added_to,
+    few_groups,
+    release,
+    storage_memory,
+    stored_bytes,
+    untouched_states,
+)
 from slackwater.execution.threads import submitter
 from slackwater.execution.timer import Timer
 from slackwater.planning.cardinality import Expected
@@ -67,14 +77,9 @@ if TYPE_CHECKING:
 SMALL_DELTA = 300_000
 """Up to so many changed rows, one partition a shuffle is the fastest."""
 
-VIEW_SHARE = 0.01
-"""Of another view that a query reads, this share of the rows is expected to change."""
-
 TIGHT = 0.8
 """From this share of the budget on, what waits in lookups is cut down as soon as it can be."""
 
-HARDLY = 0.01
-"""The rows that are expected of a table that may bring some, where the forecast is none."""
 
 GROWN = 1.25
 """What filters keep is sampled again when a table has become so many times larger or smaller."""
@@ -127,6 +132,11 @@ class Refresher:
             self._opening = self._open_deltas()
             self.outlook = self._look_ahead()
 
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing comes after what is read now: it is all complete."""
+        return all(t.complete for t in self.tables.values())
+
     def _is_due(self, full: bool) -> bool:
         return not self.before or bool(self.changes) or full or bool(self.moved)
 
@@ -177,6 +187,8 @@ class Refresher:
         return found
 
     def _nothing(self) -> Refresh:
+        if self.is_over:
+            let_go(self.view)
         self.timer.phase("plan")
         return Refresh(self.view.name, "none", self.before, self.before, seconds=self.timer.total(),
                        states=self.view.states_by_label(), state_bytes=self.view.state_bytes(),
@@ -318,6 +330,8 @@ class Refresher:
     def _plan_states(self, mode: str) -> StatePlan:
         """The states for the next refresh, chosen before this one runs: it can build them in passing."""
         view, expected = self.view, self.expected()
+        if self.is_over:
+            return nothing_more(plan_next(self.facts(), "rebatch", 0, expected, AtHand()))
         at_hand = self.next_at_hand(mode, frozenset(self.at_hand), self.changes)
 
         def plan() -> StatePlan:
@@ -352,23 +366,10 @@ class Refresher:
         return self.view.declared.capped(max(self.usable - self.engine.state_bytes(without=self.view.id), 0))
 
     def expected(self) -> dict[str, Expected]:
-        """The next delta, by the view's forecast; of a table that may bring something, something at least.
-
-        A table that has just brought rows is thought to bring as many again where the forecast holds that possible: a
-        state for rows that stay away costs nothing at a refresh, one that is missing for rows that come costs much.
-        """
+        """The next delta, by the view's forecast."""
         if self.outlook is None:
             self.outlook = look_ahead(self.view, self.engine.now(), present={t: s.rows for t, s in self.tables.items()})
-        said = {t.table: t for t in self.outlook.forecast.tables}
-        found = {}
-        for name, state in self.tables.items():
-            if name not in said:  # another view: its changes follow those of the tables
-                found[name] = Expected(max(VIEW_SHARE * state.rows, 1.0), 0.5)
-            elif said[name].high > 0 and not state.complete:
-                came = state.change
-                again = min(said[name].high, came.inserted + came.deleted) if came is not None else 0.0
-                found[name] = Expected(max(said[name].rows, again, HARDLY), said[name].deletes)
-        return found
+        return coming(self.tables, self.outlook.forecast)
 
     def _predicted(self, mode: str) -> float:
         """What this refresh should take, the states that it builds included."""
@@ -419,7 +420,8 @@ class Refresher:
         inserted = sum(s.row_count for s in outcome.segments if s.sign > 0)
         deleted = sum(s.row_count for s in outcome.segments if s.sign < 0)
         carried = {key: self.at_hand[key] for key in program.carried}
-        kept = outcome.states if mode == RECOMPUTE else {**self._untouched_states(), **carried, **outcome.states}
+        untouched = untouched_states(view.plan, self.at_hand, frozenset(self.changes))
+        kept = outcome.states if mode == RECOMPUTE else {**untouched, **carried, **outcome.states}
         wanted = frozenset(c.key for c in choices if c.keep)
         kept = {key: state for key, state in kept.items() if key in wanted}
         stored = stored_bytes(engine.spark, [s for x in kept.values() for s in x.segments], engine.segment_bytes)
@@ -468,13 +470,6 @@ class Refresher:
         view.compact()
         self.timer.phase("compact")
         return replace(report, seconds=self.timer.total())
-
-    def _untouched_states(self) -> dict[str, State]:
-        """States that stay as they are: nothing below them changed. One that changed is there only as a new one."""
-        changed = frozenset(self.changes)
-        touched = {node_key(n) for n in self.view.plan.keepable()
-                   if any(isinstance(x, Scan) and x.table in changed for x in n.walk())}  # fmt: skip
-        return {key: state for key, state in self.at_hand.items() if key not in touched}
 
 
 def _few_rows(rows: pa.Table | None) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from slackwater.algebra.nodes import Rel, Scan
 from slackwater.algebra.printer import node_key
@@ -21,11 +21,21 @@ from slackwater.planning.staircase import Staircase
 from slackwater.planning.state_choice import Root
 from slackwater.planning.strategies import StatePlan, plan_states
 
+if TYPE_CHECKING:
+    from slackwater.arrivals.forecast import Forecast
+    from slackwater.execution.leaves import TableState
+
 QUICK = 0.12
 """Where reading everything takes less than this, the fixed price of queries hides all else: prices decide nothing."""
 
 SERVES = 50.0
 """A state is expected to serve so many refreshes, unless the forecast says that the next one is the last."""
+
+VIEW_SHARE = 0.01
+"""Of another view that a query reads, this share of the rows is expected to change."""
+
+HARDLY = 0.01
+"""The rows that are expected of a table that may bring some, where the forecast is none."""
 
 LEARNING = 0.3
 """How much of an error the next prediction takes into account."""
@@ -86,6 +96,27 @@ class Facts:
     def corrected(self, mode: str, seconds: float) -> float:
         """A price after what earlier refreshes taught."""
         return seconds * correction(self.corrections, mode)
+
+
+def coming(tables: Mapping[str, TableState], forecast: Forecast) -> dict[str, Expected]:
+    """The next delta of what a query reads; of a table that may bring something, something at least.
+
+    A table that has just brought rows is thought to bring as many again where the forecast holds that possible: a
+    state for rows that stay away costs nothing at a refresh, one that is missing for rows that come costs much. Of what
+    is complete nothing comes, be it a table or a view over complete ones.
+    """
+    said = {t.table: t for t in forecast.tables}
+    found = {}
+    for name, state in tables.items():
+        if state.complete:
+            continue
+        if name not in said:  # another view: its changes follow those of the tables
+            found[name] = Expected(max(VIEW_SHARE * state.rows, 1.0), 0.5)
+        elif said[name].high > 0:
+            came = state.change
+            again = min(said[name].high, came.inserted + came.deleted) if came is not None else 0.0
+            found[name] = Expected(max(said[name].rows, again, HARDLY), said[name].deletes)
+    return found
 
 
 ALIKE = 1.4

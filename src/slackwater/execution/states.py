@@ -21,7 +21,7 @@ from pyspark.sql.functions import lit
 from pyspark.sql.types import StructType
 
 from slackwater.algebra.expressions import quote
-from slackwater.algebra.nodes import Aggregate, Rel, Schema
+from slackwater.algebra.nodes import Aggregate, Rel, Scan, Schema
 from slackwater.algebra.printer import node_key
 from slackwater.execution.hashed import Hashed
 from slackwater.execution.java_classes import java_classes
@@ -298,6 +298,13 @@ def release(segments: Iterable[StateSegment]) -> None:
             segment.rdd.unpersist(False)
         if segment.hashed is not None:
             segment.hashed.release()
+
+
+def untouched_states(plan: Rel, states: Mapping[str, State], changed: frozenset[str]) -> dict[str, State]:
+    """States that stay as they are: nothing below them changed. One that changed is there only as a new one."""
+    touched = {node_key(node) for node in plan.keepable()
+               if any(isinstance(x, Scan) and x.table in changed for x in node.walk())}  # fmt: skip
+    return {key: state for key, state in states.items() if key not in touched}
 
 
 def added_to(states: Mapping[str, State]) -> frozenset[str]:
