@@ -18,6 +18,7 @@ from slackwater.execution.state_planning import Prices
 from slackwater.execution.states import release, storage_memory
 from slackwater.planning.rates import Rates
 from slackwater.planning.strategies import STRATEGIES
+from tests.spark.storage import leaked, occupied, stored
 
 pytestmark = pytest.mark.spark
 
@@ -138,7 +139,9 @@ def test_filters_are_sampled_again_when_tables_have_grown(shop: sw.Engine, monke
 
 
 def test_states_never_exceed_the_budget(shop: sw.Engine) -> None:
+    before = stored(shop.spark)
     view = shop.create_view("totals", QUERY, strategy="incremental")
+    assert not leaked(shop, before)
     whole = view.state_bytes()
     assert whole > 0
     for at, budget in enumerate((whole, whole // 2, 1, 0, whole // 3)):
@@ -146,9 +149,8 @@ def test_states_never_exceed_the_budget(shop: sw.Engine) -> None:
         add_lines(shop, 100 + 10 * at)
         add_customers(shop, 20 + at)
         report = view.refresh()
-        stored = {i for state in view.states.values() for i in state.rdd_ids()}
-        infos = [i for i in shop.spark._sc._jsc.sc().getRDDStorageInfo() if int(i.id()) in stored]
-        assert sum(int(i.memSize()) + int(i.diskSize()) for i in infos) <= budget
+        assert occupied(shop) <= budget
+        assert not leaked(shop, before), "nothing but states stays"
         assert report.state_bytes <= budget
         assert view.verify()
 
@@ -158,6 +160,8 @@ def test_memory_moves_to_the_view_that_it_saves_most(shop: sw.Engine) -> None:
     full = first.state_bytes()
     assert full > 0
     shop.budget = full
+    assert first.state_bytes() == full, "what fits stays"
+    first.set_forecast(sw.fixed({}))
     second = shop.create_view(
         "second", QUERY.replace("l.price > 10", "l.price > 11"), strategy="auto", forecast=sw.fixed({"lines": 5})
     )
@@ -168,7 +172,40 @@ def test_memory_moves_to_the_view_that_it_saves_most(shop: sw.Engine) -> None:
         add_lines(shop, 200)
         view.refresh()
         assert view.verify()
-        assert first.state_bytes() + second.state_bytes() <= full
+        assert shop.state_bytes() <= full
+        assert occupied(shop) <= full
+
+
+def test_a_view_that_may_keep_nothing_takes_nothing_from_others(shop: sw.Engine) -> None:
+    first = shop.create_view("first", QUERY, strategy="auto", forecast=sw.fixed({"lines": 5}))
+    kept = set(first.states)
+    assert kept
+    shop.budget = first.state_bytes()
+    first.set_forecast(sw.fixed({"lines": 1}))
+    second = shop.create_view("second", QUERY.replace("l.price > 10", "l.price > 11"), strategy="auto",
+                              forecast=sw.fixed({"lines": 500}), memory_budget=1)  # fmt: skip
+    assert not second.states
+    assert set(first.states) == kept
+    assert second.verify()
+
+
+def test_a_new_view_borrows_where_there_is_no_room(shop: sw.Engine) -> None:
+    first = shop.create_view("first", QUERY, strategy="incremental")
+    full = shop.state_bytes()
+    assert full > 0
+    shop.budget = full
+    second = shop.create_view("second", QUERY, strategy="incremental")
+    assert shop.state_bytes() <= full
+    assert occupied(shop) <= full
+    common = first.states.keys() & second.states.keys()
+    assert all(first.states[key].rdd_ids() == second.states[key].rdd_ids() for key in common)
+    assert common, "rows that are there anyway take no room"
+    for at, view in enumerate((first, second, second, first)):
+        add_lines(shop, 600 + 10 * at)
+        add_customers(shop, 30 + at)
+        view.refresh()
+        assert view.verify()
+        assert occupied(shop) <= full
 
 
 def test_states_that_spark_has_lost_are_made_again(shop: sw.Engine) -> None:

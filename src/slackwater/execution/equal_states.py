@@ -31,22 +31,38 @@ def release_unused(engine: Engine, segments: Iterable[StateSegment]) -> None:
         engine.segment_bytes.pop(segment.rdd_id, None)
 
 
-def bytes_of_others(engine: Engine, own: View | None) -> int:
-    """What the states of all other views occupy; rows that `own` uses too are its own."""
-    mine = {i for state in own.states.values() for i in state.rdd_ids()} if own is not None else set[int]()
-    ident = own.id if own is not None else None
-    total, counted = 0, set(mine)
-    for view in engine.loaded_views():
-        if view.id == ident:
-            continue
+def rows_of(states: Iterable[State]) -> frozenset[int]:
+    """Spark's numbers for the rows of some states."""
+    return frozenset(i for state in states for i in state.rdd_ids())
+
+
+def bytes_of(views: Iterable[View], borne: frozenset[int] = frozenset()) -> int:
+    """What the states of some views occupy; rows that several share count once, those that others bear not at all."""
+    total, counted = 0, set(borne)
+    for view in views:
         measured = view.known_bytes()
         for key in view.kept:
-            ids = view.states[key].rdd_ids() if key in view.states else frozenset[int]()
-            # Of a state that is shared in part, all is counted: too much rather than too little.
-            if not ids or not ids <= counted:
-                total += measured.get(key, 0)
-            counted |= ids
+            total += _bytes_beside(view, key, measured.get(key, 0), counted)
+            counted |= view.states[key].rdd_ids() if key in view.states else frozenset()
     return total
+
+
+def _bytes_beside(view: View, key: str, measured: int, counted: set[int]) -> int:
+    """The bytes of a state's rows that are not counted yet; where some are not known singly, those of all."""
+    if key not in view.states:
+        return measured
+    singly = view.engine.segment_bytes
+    sizes = [s.elsewhere or singly.get(s.rdd_id) for s in view.states[key].segments if s.rdd_id not in counted]
+    known = [size for size in sizes if size is not None]
+    return sum(known) if len(known) == len(sizes) else measured
+
+
+def bytes_of_others(engine: Engine, own: View | None, mine: frozenset[int] | None = None) -> int:
+    """What the states of all other views occupy; rows that `own` uses too, or `mine`, are its own."""
+    if mine is None:
+        mine = rows_of(own.states.values()) if own is not None else frozenset()
+    ident = own.id if own is not None else None
+    return bytes_of((view for view in engine.loaded_views() if view.id != ident), mine)
 
 
 def equal_states(view: View, version: int) -> dict[str, State]:

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
+from slackwater.execution.equal_states import bytes_of, rows_of
 from slackwater.execution.states import State
 from slackwater.planning.choices import Choice
 from slackwater.planning.strategies import StatePlan
@@ -25,13 +26,13 @@ def sizes_of(states: Mapping[str, State], stored: Mapping[int, int]) -> dict[str
 
 
 def surplus(sizes: Mapping[Key, int], saves: Mapping[Key, float], budget: int) -> list[Key]:
-    """What must go until the rest fits: first what saves least for its bytes.
+    """What must go until the rest fits: first what saves least for its bytes. What takes no bytes may stay.
 
     >>> surplus({"a": 60, "b": 50, "c": 10}, {"a": 6.0, "b": 1.0, "c": 0.5}, 75)
     ['b']
     """
     left, gone = sum(sizes.values()), []
-    for key in sorted(sizes, key=lambda k: (saves.get(k, 0.0) / max(sizes[k], 1), str(k))):
+    for key in sorted((k for k in sizes if sizes[k]), key=lambda k: (saves.get(k, 0.0) / sizes[k], str(k))):
         if left <= budget:
             break
         gone.append(key)
@@ -49,6 +50,20 @@ def fit(states: Mapping[str, State], sizes: Mapping[str, int], choices: tuple[Ch
         for c in choices
     )
     return kept, marked
+
+
+def fit_beside_others(
+    view: View, usable: int, states: Mapping[str, State], choices: tuple[Choice, ...], stored: Mapping[int, int]
+) -> tuple[dict[str, State], tuple[Choice, ...]]:
+    """Fit a view's new states into what those of the other views leave of the budget, and then into its own.
+
+    Rows that another view has as well are there anyway: to drop them here would free nothing.
+    """
+    others = [v for v in view.engine.loaded_views() if v.id != view.id]
+    there = rows_of(state for other in others for state in other.states.values())
+    added = sizes_of(states, {i: size for i, size in stored.items() if i not in there})
+    kept, choices = fit(states, added, choices, max(usable - bytes_of(others), 0))
+    return fit(kept, sizes_of(kept, stored), choices, view.declared.capped(usable))
 
 
 def fit_all(engine: Engine) -> None:

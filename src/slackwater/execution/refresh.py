@@ -22,10 +22,10 @@ from slackwater.arrivals.outlook import Outlook, look_ahead
 from slackwater.capture.noise import quiet
 from slackwater.delta.environment import Change, Purpose
 from slackwater.errors import SlackwaterError, ViewError
-from slackwater.execution.equal_states import equal_states
+from slackwater.execution.equal_states import bytes_of_others, equal_states, rows_of
 from slackwater.execution.estimates import estimates
 from slackwater.execution.failures import first_line
-from slackwater.execution.fitting import fit, let_go, nothing_more, sizes_of
+from slackwater.execution.fitting import fit_beside_others, let_go, nothing_more, sizes_of
 from slackwater.execution.leaves import TableLeaf, leaves, table_state
 from slackwater.execution.modes import choose_mode, priced_ways
 from slackwater.execution.plan_shape import WITH_LOOKUPS, narrowed, rewritten, shaped
@@ -79,7 +79,6 @@ SMALL_DELTA = 300_000
 
 TIGHT = 0.8
 """From this share of the budget on, what waits in lookups is cut down as soon as it can be."""
-
 
 GROWN = 1.25
 """What filters keep is sampled again when a table has become so many times larger or smaller."""
@@ -363,7 +362,8 @@ class Refresher:
 
     def free(self) -> int:
         """What this view's states may occupy beside those of the others."""
-        return self.view.declared.capped(max(self.usable - self.engine.state_bytes(without=self.view.id), 0))
+        mine = rows_of((self.at_hand or self.view.states).values())
+        return self.view.declared.capped(max(self.usable - bytes_of_others(self.engine, self.view, mine), 0))
 
     def expected(self) -> dict[str, Expected]:
         """The next delta, by the view's forecast."""
@@ -427,7 +427,7 @@ class Refresher:
         stored = stored_bytes(engine.spark, [s for x in kept.values() for s in x.segments], engine.segment_bytes)
         sizes = sizes_of(kept, stored)
         seen = estimates(view, self.facts, choices, sizes, outcome.observed)
-        kept, choices = fit(kept, sizes, choices, self.free())
+        kept, choices = fit_beside_others(view, self.usable, kept, choices, stored)
         rows_in = {t: c.inserted + c.deleted for t, c in self.changes.items()} or {
             t: s.rows for t, s in self.tables.items()
         }

@@ -56,6 +56,11 @@ class Staircase:
         """All steps, cheapest memory first."""
         return tuple(Point(int(self.sizes[i]), float(self.costs[i]), self.trace(i)) for i in range(len(self)))
 
+    def within(self, limit: float) -> Staircase:
+        """The steps that take no more bytes."""
+        fits = int(np.searchsorted(self.sizes, limit, side="right"))
+        return Staircase(self.sizes[:fits], self.costs[:fits], self.trace, self.exact)
+
     def at(self, budget: float) -> Point | None:
         """The best that fits a budget; None where nothing does."""
         found = int(np.searchsorted(self.sizes, budget, side="right")) - 1
