@@ -29,7 +29,7 @@ from slackwater.declared import Declared
 from slackwater.errors import ViewError
 from slackwater.execution import explaining, verifying
 from slackwater.execution.compaction import compact
-from slackwater.execution.counted import Counted
+from slackwater.execution.counted import Counted, numbers, whole
 from slackwater.execution.equal_states import release_unused, share_equal
 from slackwater.execution.history import History
 from slackwater.execution.leaves import inputs_of, readers_of, refuse_while_read, tables_read, views_read
@@ -39,10 +39,11 @@ from slackwater.execution.reports import Refresh, Report, Verification
 from slackwater.execution.results import ResultReader
 from slackwater.execution.saving import load_states, save_states
 from slackwater.execution.sessions import active_session_kept
+from slackwater.execution.state_planning import CORRECTIONS
 from slackwater.execution.states import State, StateSegment
 from slackwater.execution.what_if import WhatIf, what_if
 from slackwater.planning.cardinality import row_bytes
-from slackwater.planning.choices import Choice
+from slackwater.planning.choices import Choice, choices_from
 from slackwater.planning.strategies import StatePlan
 from slackwater.renaming import rename_view
 from slackwater.schedules import policy_of, schedule_of
@@ -71,11 +72,11 @@ class View:
         self.settings: dict[str, str] = json.loads(record.settings_json)
         options = json.loads(record.options_json)
         self.declare(record)
-        self.shares: dict[str, float] = options.get("shares", {})
-        self.choices = tuple(Choice(**c) for c in options.get("choices", ()))
-        self._known_bytes: dict[str, int] = options.get("bytes", {})
+        self.shares = numbers(options.get("shares"), most=1.0)
+        self.choices = choices_from(options.get("choices"))
+        self._known_bytes = whole(options.get("bytes"))
         self.counted = Counted.from_json(options)
-        self.corrections: dict[str, float] = options.get("corrections", {})
+        self.corrections = numbers(options.get("corrections"), *CORRECTIONS)
         self.functions: dict[str, dict[str, str]] = options.get("functions", {})
         self._planned: tuple[Situation, StatePlan] | None = None
         self.plan: Rel = from_json(json.loads(record.plan_json))
@@ -406,7 +407,7 @@ class View:
         if record.version != self.version:
             self.release_states()
             options = json.loads(record.options_json)
-            self.choices = tuple(Choice(**c) for c in options.get("choices", ()))
+            self.choices = choices_from(options.get("choices"))
             self.functions = options.get("functions", {})
             self.version, self.last_rows = record.version, None
 

@@ -16,6 +16,7 @@ from slackwater.execution import modes, refresh
 from slackwater.execution.sampling import kept_shares
 from slackwater.execution.state_planning import Prices
 from slackwater.execution.states import release, storage_memory
+from slackwater.planning import costing, lookup_costing
 from slackwater.planning.rates import Rates
 from slackwater.planning.strategies import STRATEGIES
 from tests.spark.storage import leaked, occupied, stored
@@ -135,6 +136,32 @@ def test_filters_are_sampled_again_when_tables_have_grown(shop: sw.Engine, monke
     shop.table("lines").insert([(n % 200, n % 37) for n in range(400)])
     view.refresh()
     assert len(sampled) == 2
+    assert view.verify()
+
+
+def test_estimates_that_are_too_low_do_not_exceed_the_budget(shop: sw.Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = stored(shop.spark)
+    view = shop.create_view("totals", QUERY, strategy="incremental")
+    whole = view.state_bytes()
+    view.drop()
+    assert not leaked(shop, before), "a view takes its states with it"
+    for module in (costing, lookup_costing):
+        monkeypatch.setattr(module, "row_bytes", lambda _: 1)
+    shop.budget = budget = whole * 2 // 3
+    view = shop.create_view("totals", QUERY, strategy="incremental")
+    dropped = [c for c in view.choices if "do not fit the budget" in c.reason]
+    assert dropped, "by the estimate everything fitted"
+    assert not any(c.keep for c in dropped)
+    assert all(c.size > 0 for c in dropped), "the choice says what was measured"
+    for turn in range(2):
+        assert occupied(shop) <= budget
+        assert view.state_bytes() <= budget
+        assert not leaked(shop, before), "what was dropped is gone"
+        assert view.verify()
+        add_lines(shop, 500 + 10 * turn)
+        add_customers(shop, 25 + turn)
+        view.refresh()
+    assert occupied(shop) <= budget
     assert view.verify()
 
 
@@ -330,3 +357,41 @@ def test_a_view_of_a_strategy_that_has_another_name_now_goes_on(tmp_path: Path, 
         view.refresh()
         assert view.verify()
         assert [r.n for r in view.result().collect()] == [3]
+
+
+def _spoil(view: sw.View, bad: object) -> None:
+    """Put something else in the place of every number that the catalog keeps of a view."""
+    options = json.loads(view.engine.catalog.view_by_id(view.id).options_json)
+    for name in ("shares", "bytes", "observed", "corrections"):
+        options[name] = dict.fromkeys(options[name] or {"somewhere": 0}, bad)
+    options["observed_at"] = {key: dict.fromkeys(then, bad) for key, then in options["observed_at"].items()}
+    options["choices"] = [c | {"size": bad, "saves": bad, "build": bad} for c in options["choices"]]
+    with view.engine.catalog.commit("refresh", view.name, {}, view.engine.lease) as tx:
+        tx.update_view(view.id, options_json=json.dumps(options))
+
+
+@pytest.mark.slow
+def test_spoilt_statistics_count_as_unknown(tmp_path: Path, spark: SparkSession) -> None:
+    path = tmp_path / "wh"
+    with sw.Engine(path, spark=spark) as engine:
+        engine._rates = SLOW
+        engine.create_table("t", "k INT, v INT", key=["k"]).insert([(n, n % 7) for n in range(300)])
+        engine.create_table("u", "v INT, name STRING", key=["v"]).insert([(n, f"name {n}") for n in range(7)])
+        query = "SELECT u.name, count(*) AS n, max(t.k) AS m FROM t JOIN u ON t.v = u.v WHERE t.k > 5 GROUP BY u.name"
+        for strategy in ("auto", "incremental"):
+            engine.create_view(strategy, query, strategy=strategy)
+        for view in engine.views():
+            _spoil(view, None)
+    for at, bad in enumerate(("many", float("nan"), -5, 1e300, [1], None)):
+        with sw.Engine(path, spark=spark) as engine:
+            engine._rates = SLOW
+            engine.table("t").upsert([(at, 1), (1000 + at, 2)])
+            engine.table("u").upsert([(at, f"other {at}")])
+            for view in engine.views():
+                view.what_if(budget="1MB")
+                report = view.refresh()
+                assert report.mode in ("incremental", "recompute")
+                assert report.state_bytes <= report.budget_bytes
+                assert view.verify()
+                assert str(view.explain())
+                _spoil(view, bad)

@@ -9,6 +9,22 @@ from typing import Any
 
 from slackwater.algebra.nodes import Rel, Scan
 from slackwater.algebra.printer import node_key
+from slackwater.planning.cardinality import MOST, plausible
+
+
+def numbers(kept: object, least: float = 0.0, most: float = MOST) -> dict[str, float]:
+    """The numbers that can be meant among those that a catalog kept; whatever else is there counts as unknown.
+
+    >>> numbers({"a": 5, "b": None, "c": float("nan"), "d": "many", "e": -1}), numbers([1])
+    ({'a': 5}, {})
+    """
+    found = plausible(kept, most) if isinstance(kept, Mapping) else {}
+    return {str(key): n for key, n in found.items() if n >= least}
+
+
+def whole(kept: object) -> dict[str, int]:
+    """The same, without fractions."""
+    return {key: int(n) for key, n in numbers(kept).items()}
 
 
 @dataclass(slots=True)
@@ -29,7 +45,9 @@ class Counted:
     @classmethod
     def from_json(cls, options: Mapping[str, Any]) -> Counted:
         """As the catalog kept it."""
-        return cls(dict(options.get("observed", {})), dict(options.get("observed_at", {})))
+        at = options.get("observed_at")
+        tables = {str(key): whole(then) for key, then in at.items()} if isinstance(at, Mapping) else {}
+        return cls(numbers(options.get("observed")), tables)
 
     def to_json(self) -> dict[str, Any]:
         """As the catalog keeps it."""

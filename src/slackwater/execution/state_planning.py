@@ -37,6 +37,9 @@ VIEW_SHARE = 0.01
 HARDLY = 0.01
 """The rows that are expected of a table that may bring some, where the forecast is none."""
 
+CORRECTIONS = (0.02, 50.0)
+"""No prediction is made so much smaller or larger than that."""
+
 LEARNING = 0.3
 """How much of an error the next prediction takes into account."""
 
@@ -265,4 +268,5 @@ def learned(corrections: Mapping[str, float], mode: str, predicted: float, actua
         return dict(corrections)
     before = correction(corrections, mode)
     error = min(max(actual / predicted, 0.1), 10.0)
-    return {**corrections, mode: min(max(before * error**LEARNING, 0.02), 50.0)}
+    least, most = CORRECTIONS
+    return {**corrections, mode: min(max(before * error**LEARNING, least), most)}

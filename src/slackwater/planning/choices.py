@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+from slackwater.planning.cardinality import MOST
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,3 +33,26 @@ class Choice:
     build: float = 0.0
     seconds_with: float = 0.0
     seconds_without: float = 0.0
+
+
+def choices_from(kept: object) -> tuple[Choice, ...]:
+    """The choices that a catalog kept; what is none is left out, and a number that cannot be meant is not known."""
+    found = [_choice(values) for values in kept] if isinstance(kept, list | tuple) else []
+    return tuple(choice for choice in found if choice is not None)
+
+
+def _choice(values: object) -> Choice | None:
+    if not isinstance(values, Mapping) or not isinstance(values.get("keep"), bool):
+        return None
+    if not all(isinstance(values.get(name), str) for name in ("key", "label", "reason")):
+        return None
+    known = {f.name: f.default for f in fields(Choice) if f.name in values}
+    return Choice(**{
+        name: values[name] for name, default in known.items()
+        if not isinstance(default, int | float) or _can_be_meant(name, values[name])
+    })  # fmt: skip
+
+
+def _can_be_meant(name: str, value: object) -> bool:
+    """Whether a number is one; only what is saved may be less than nothing."""
+    return isinstance(value, int | float) and (-MOST if name == "saves" else 0) <= value <= MOST
