@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 import slackwater as sw
 from tests.spark.settling import session_with, settle
+from tests.spark.storage import leaked, occupied, stored
 
 pytestmark = pytest.mark.spark
 
@@ -39,16 +40,10 @@ def shared(one: sw.View, two: sw.View) -> set[str]:
     return {key for key in common if one.states[key].rdd_ids() == two.states[key].rdd_ids()}
 
 
-def occupied(engine: sw.Engine, *views: sw.View) -> int:
-    """What Spark's storage holds for the views."""
-    ids = {i for view in views for state in view.states.values() for i in state.rdd_ids()}
-    infos = [i for i in engine.spark._sc._jsc.sc().getRDDStorageInfo() if int(i.id()) in ids]
-    return sum(int(i.memSize()) + int(i.diskSize()) for i in infos)
-
-
 @pytest.mark.slow
 @pytest.mark.usefixtures("eager_compaction")
 def test_equal_states_are_kept_once(shop: sw.Engine) -> None:
+    before = stored(shop.spark)
     total, most = shop.create_view("total", BY_ORDER), shop.create_view("most", MOST)
     common = total.states.keys() & most.states.keys()
     assert common, "both keep the filtered orders"
@@ -58,13 +53,19 @@ def test_equal_states_are_kept_once(shop: sw.Engine) -> None:
         tide(shop, 10 * turn)
         settle(total)
         assert not shared(total, most), "one has moved on: they are no longer the same rows"
+        assert not leaked(shop, before)
         settle(most)
+        assert not leaked(shop, before), "doubles are gone"
         assert shared(total, most) == total.states.keys() & most.states.keys() != set()
-    assert occupied(shop, total, most) == pytest.approx(shop.state_bytes(), rel=0.05), "compaction saves a little"
+    assert occupied(shop) == pytest.approx(shop.state_bytes(), rel=0.05), "compaction saves a little"
     total.drop()
     for turn in range(5, 7):
         tide(shop, 10 * turn)
         settle(most)
+    assert not leaked(shop, before)
+    most.drop()
+    assert not leaked(shop, before)
+    assert not occupied(shop)
 
 
 def test_a_state_that_is_behind_is_not_taken(shop: sw.Engine) -> None:
