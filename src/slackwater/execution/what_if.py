@@ -13,9 +13,9 @@ from slackwater.arrivals.forecast import Forecast, TableForecast, check_number
 from slackwater.errors import ForecastError, ViewError
 from slackwater.execution.leaves import views_read
 from slackwater.execution.program import INCREMENTAL, INITIAL
-from slackwater.execution.refresh import VIEW_SHARE, Refresher
+from slackwater.execution.refresh import Refresher
 from slackwater.execution.sharing import given_back
-from slackwater.execution.state_planning import next_stairs, plan_next, serves
+from slackwater.execution.state_planning import VIEW_SHARE, next_stairs, plan_next, serves
 from slackwater.planning.cardinality import Expected
 from slackwater.planning.choices import Choice
 from slackwater.planning.costing import AtHand
