@@ -41,7 +41,7 @@ def test_ratios_are_against_the_recompute_and_the_higher_order_views() -> None:
     assert found["auto, 1%: faster, geometric mean"] == pytest.approx(6.0)
     assert (found["auto, 1%: faster, worst"], found["auto, 1%: faster, best"]) == (4.0, 9.0)
     assert found["auto: queries whose total is at most rebatch's"] == 2
-    assert found["auto: total time over rebatch, worst"] == pytest.approx(4 / 9)
+    assert found["auto: total time over rebatch, worst"] == pytest.approx(3 / 5), "a delta that came twice counts once"
     assert found["auto: delta time over higher_order's, worst"] == 0.5
     assert found["auto: memory over higher_order's, best"] == 0.1
     assert found["auto: memory over higher_order's, geometric mean"] == pytest.approx((0.5 * 0.1) ** 0.5)
@@ -60,7 +60,7 @@ def test_tables_and_pictures_are_made(tmp_path: Path) -> None:
     lost = Run(8, "higher_order", failure="HIGHER_ORDER_TOO_LARGE")
     found = aggregated([*RUNS[:5], lost])
     assert found["higher_order: queries finished"] == 1
-    assert found["auto: total seconds, average"] == pytest.approx(4.5)
+    assert found["auto: total seconds, average"] == pytest.approx(3.5)
     assert found["auto: MB after the initial run, most"] == 50 / 1e6
     assert found["all verified"] == 1.0
     print_tables([*RUNS[:5], lost], found, Console(file=shown, width=140))

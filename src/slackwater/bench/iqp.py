@@ -28,6 +28,7 @@ from slackwater.bench import iqp_figures as figures
 from slackwater.bench.iqp_cleaning import DIRTY, START, cleaning, draw_timeline
 from slackwater.bench.iqp_experiment import Experiment, Run
 from slackwater.bench.iqp_report import draw, draw_costs, print_table, summary
+from slackwater.bench.iqp_targets import print_targets, targets
 from slackwater.bench.tpch_data import Slices, generate
 from slackwater.bench.tpch_queries import QUERIES
 from slackwater.cli_session import start_muted
@@ -64,11 +65,11 @@ FIGURES = {
         "late data",
         (figures.late_data, figures.late_data_kept),
         tuple(QUERIES),
-        0.1 + figures.WARM_UPS * figures.WARM_UP,
+        figures.LATE_HELD_BACK,
     ),
     4: Figure("data cleaning", (cleaning,), (8,), DIRTY, draw_timeline, by_hand=True),
     5: Figure("forecasts of the wrong size", (figures.wrong_sizes,), (8,), 0.08),
-    6: Figure("forecasts of the wrong tables", (figures.wrong_tables,), (8,), 0.06),
+    6: Figure("forecasts of the wrong tables", (figures.wrong_tables,), (8,), 0.1),
     7: Figure("the budget", (figures.budgets,), JOINS, 0.08),
     8: Figure("what is kept beyond a pipelined run", (figures.injected,), JOINS, 0.08, draw_costs),
     9: Figure("deletes", (figures.deletes,), tuple(QUERIES), 0.1),
@@ -91,12 +92,15 @@ def command(
             runs += make(experiment, list(queries or chosen.queries))
             version = str(engine.spark.version)
     runs.sort(key=lambda run: run.query)
+    asked = targets(figure, runs, sf)
     document = {"benchmark": f"iqp figure {figure}", "title": chosen.title, "scale_factor": sf, "spark": version,
-                "summary": summary(figure, runs), "runs": [asdict(run) for run in runs]}  # fmt: skip
+                "targets": [one.to_dict() for one in asked], "summary": summary(figure, runs),
+                "runs": [asdict(run) for run in runs]}  # fmt: skip
     target = save(document, f"iqp-{figure}", output)
     chosen.draw(runs, f"{chosen.title}, TPC-H SF{sf:g}", target / f"iqp-{figure}.png")
     if not json_only:
         print_table(runs, chosen.title, summary(figure, runs), wide_console())
+        print_targets(asked, wide_console())
         console.print(f"saved iqp-{figure}.json and iqp-{figure}.png in {target}")
     return document
 

@@ -73,8 +73,8 @@ class Run:
 
     @property
     def total(self) -> float:
-        """The initial run and all refreshes."""
-        return self.initial + sum(sum(seconds) for seconds in self.refreshes.values())
+        """The initial run and one delta of each kind: where a kind came several times, the median counts, and once."""
+        return self.initial + sum(self.seconds(delta) for delta in self.refreshes)
 
     def took(self, label: str, report: Refresh) -> None:
         """Note a refresh."""

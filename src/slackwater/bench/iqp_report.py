@@ -59,11 +59,11 @@ def against_higher_order(runs: Sequence[Run]) -> dict[str, float]:
         pairs = [(run, theirs[run.query]) for run in mine]
         if not pairs:
             continue
-        deltas = [_deltas(a) / _deltas(b) for a, b in pairs]
+        deltas = [delta_seconds(a) / delta_seconds(b) for a, b in pairs]
         memory = [max(a.state_bytes.values()) / max(b.state_bytes.values()) for a, b in pairs]
         found[f"{label}: delta time over higher_order's, geometric mean"] = geometric_mean(deltas)
         found[f"{label}: delta time over higher_order's, worst"] = max(deltas)
-        many = [_deltas(a) / _deltas(b) for a, b in pairs if a.query in MANY_JOINS]
+        many = [delta_seconds(a) / delta_seconds(b) for a, b in pairs if a.query in MANY_JOINS]
         if many:
             found[f"{label}: delta time over higher_order's, five or more joins, geometric mean"] = geometric_mean(many)
         found[f"{label}: memory over higher_order's, geometric mean"] = geometric_mean([max(m, 1e-6) for m in memory])
@@ -71,8 +71,9 @@ def against_higher_order(runs: Sequence[Run]) -> dict[str, float]:
     return found
 
 
-def _deltas(run: Run) -> float:
-    return sum(sum(seconds) for seconds in run.refreshes.values())
+def delta_seconds(run: Run) -> float:
+    """One delta of each kind."""
+    return sum(run.seconds(delta) for delta in run.refreshes)
 
 
 def geometric_mean(values: Sequence[float]) -> float:
