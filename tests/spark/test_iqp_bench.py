@@ -4,17 +4,106 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("spark")]
 
 
-def checked(place: Path, name: str) -> dict[str, object]:
-    document: dict[str, object] = json.loads((place / f"{name}.json").read_text())
+def checked(place: Path, name: str) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((place / f"{name}.json").read_text())
     assert (place / f"{name}.png").stat().st_size > 5_000
     assert document["summary"]["all verified"] == 1.0
+    assert all(target["met"] in (True, False, None) for target in document["targets"])
     return document
+
+
+def asked(document: dict[str, Any]) -> set[str]:
+    """The names of the targets, but for those that every experiment has."""
+    names = {str(target["name"]) for target in document["targets"]}
+    assert "results that are not verified" in names
+    return names - {"results that are not verified", "auto: initial run over rebatch's, worst"}
+
+
+def test_late_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from slackwater.bench import iqp_figures
+    from slackwater.bench.iqp import command
+
+    monkeypatch.setattr(iqp_figures, "SMALL_WARM_UPS", 2)
+    command(3, sf=0.01, queries=[3, 7], output=tmp_path, json_only=True)
+    document = checked(tmp_path, "iqp-3")
+    assert asked(document) == {
+        "auto: queries whose total is at most rebatch's",
+        "auto: total over rebatch's, worst",
+        "auto, 0.1%: faster than rebatch, geometric mean",
+        "auto, 0.1%: faster than rebatch, best",
+        "auto: delta time over higher_order's, five or more joins, worst",
+        "auto: memory over higher_order's, geometric mean",
+        "auto: memory over higher_order's, best",
+    }
+    runs = {(run["query"], run["label"]): run for run in document["runs"]}
+    assert {label for _, label in runs} == {"rebatch", "auto", "plain", "incremental", "higher_order"}
+    assert len(runs) == 10
+    for run in runs.values():
+        assert {label: len(seconds) for label, seconds in run["refreshes"].items()} == {"9%": 1, "0.9%": 1, "0.1%": 3}
+
+
+def test_forecasts_of_the_wrong_size(tmp_path: Path) -> None:
+    from slackwater.bench.iqp import command
+
+    command(5, sf=0.01, output=tmp_path, json_only=True)
+    document = checked(tmp_path, "iqp-5")
+    labels = ("30x too large", "30x too small")
+    assert asked(document) == {f"{label}: time over that of the right forecast, worst" for label in labels}
+    assert all(target["value"] is not None for target in document["targets"])
+    assert [run["label"] for run in document["runs"]] == ["rebatch", "right", *labels]
+
+
+def test_forecasts_of_the_wrong_tables(tmp_path: Path) -> None:
+    from slackwater.bench.iqp import command
+
+    command(6, sf=0.01, output=tmp_path, json_only=True)
+    document = checked(tmp_path, "iqp-6")
+    assert asked(document) == {
+        "a table foreseen but absent: time over that of the right forecast, worst",
+        "a table unforeseen: time over rebatch's, worst",
+    }
+    assert all(target["value"] is not None for target in document["targets"])
+    for run in document["runs"]:
+        assert {len(seconds) for seconds in run["refreshes"].values()} == {3}
+        assert set(run["refreshes"]) == {f"{count} of 5 arrive" for count in (1, 3, 5)}
+
+
+def test_budgets(tmp_path: Path) -> None:
+    from slackwater.bench.iqp import command
+
+    command(7, sf=0.01, queries=[3], output=tmp_path, json_only=True)
+    document = checked(tmp_path, "iqp-7")
+    assert asked(document) == {
+        "auto: time over that under a smaller budget, worst",
+        "auto without memory: time over rebatch's or the other way, worst",
+        "auto: time over the recycler's, worst",
+        "auto: faster than the recycler, best",
+    }
+    assert all(target["value"] is not None for target in document["targets"])
+    runs = {run["label"]: run for run in document["runs"]}
+    assert len(runs) == 11
+    assert not any(runs["auto 0%"]["state_bytes"].values())
+    assert runs["auto 100%"]["state_bytes"]["1%"] > 0
+
+
+def test_deletes(tmp_path: Path) -> None:
+    from slackwater.bench.iqp import command
+
+    command(9, sf=0.01, queries=[3], output=tmp_path, json_only=True)
+    document = checked(tmp_path, "iqp-9")
+    assert asked(document) == {"auto: slowest share of deletes over fastest, worst"}
+    assert all(target["value"] is not None for target in document["targets"])
+    runs = {run["label"]: run for run in document["runs"]}
+    assert set(runs) == {"rebatch", "auto", "plain"}
+    for run in runs.values():
+        assert [len(seconds) for seconds in run["refreshes"].values()] == [3] * 5
 
 
 def test_data_cleaning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,3 +142,4 @@ def test_many_joins(tmp_path: Path) -> None:
     assert len(failures) == 8
     assert failures[33, "higher_order"] == "HIGHER_ORDER_TOO_LARGE"
     assert {key for key, failure in failures.items() if failure} == {(33, "higher_order")}
+    assert asked(document) == {"auto: queries finished"}
