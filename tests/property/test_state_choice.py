@@ -4,47 +4,62 @@ from __future__ import annotations
 
 import itertools
 import math
+import random
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slackwater.planning.memo import Demand, Group, Keeping, Way
 from slackwater.planning.staircase import add, best, flat, shift
-from slackwater.planning.state_choice import Root, StateChoice, choose, price
+from slackwater.planning.state_choice import Pricer, Root, StateChoice, choose, price
 
 D, OLD, NEW = Demand.DELTA, Demand.OLD, Demand.NEW
 DEMANDS = [Demand(bits) for bits in range(1, 8)]
+
+DEPTH = 3
+MOST_CHOICES = 400
+"""Trees are drawn so that trying every set of states takes no more tries than this: none has to be left out."""
 
 # Whole numbers: then adding up in another order cannot change a digit, and equality can be asked for.
 COSTS = st.integers(0, 40).map(float)
 
 
-@st.composite
-def groups(draw: st.DrawFn, depth: int = 3) -> Group:
-    """A random tree of groups with random ways: the program may not rely on what operators happen to cost."""
-    counter = itertools.count()
+class Drawn:
+    """Random trees of groups with random ways: the program may not rely on what operators happen to cost."""
 
-    def make(level: int) -> Group:
-        width = draw(st.integers(0, 2)) if level else 0
-        inputs = tuple(make(level - 1) for _ in range(width))
-        key = f"g{next(counter)}"
+    def __init__(self, seed: int) -> None:
+        self.chance = random.Random(seed)
+        self.choices, self._names = 1, itertools.count()
 
-        def table() -> dict[Demand, tuple[Way, ...]]:
-            asked = st.tuples(*(st.sampled_from([Demand.NOTHING, *DEMANDS]) for _ in inputs))
-            return {
-                demand: tuple(Way(draw(COSTS), draw(asked)) for _ in range(draw(st.integers(1, 2))))
-                for demand in DEMANDS
-            }
+    def cost(self) -> float:
+        return float(self.chance.randint(0, 40))
 
-        plain = table()
-        keepings = []
-        for at in range(draw(st.integers(0, 2))):
-            opened = table()
-            keepings.append(Keeping(f"{key}.{at}", draw(st.integers(0, 30)), draw(COSTS), lambda d, t=opened: t[d]))
-        return Group(key, key, inputs, lambda d, t=plain: t[d], tuple(keepings))
+    def tree(self, level: int = DEPTH) -> Group:
+        width = self.chance.randint(level == DEPTH, 2) if level else 0
+        inputs = tuple(self.tree(level - 1) for _ in range(width))
+        key, plain, keepings = f"g{next(self._names)}", self._ways(len(inputs)), []
+        room = min(2, MOST_CHOICES // self.choices - 1)
+        for at in range(self.chance.randint(0, room)):
+            opened = self._ways(len(inputs))
+            keepings.append(Keeping(f"{key}.{at}", self.chance.randint(0, 30), self.cost(), opened.__getitem__))
+        self.choices *= 1 + len(keepings)
+        return Group(key, key, inputs, plain.__getitem__, tuple(keepings))
 
-    return make(depth)
+    def demand(self) -> Demand:
+        return self.chance.choice(DEMANDS)
+
+    def _ways(self, width: int) -> dict[Demand, tuple[Way, ...]]:
+        asked = [Demand.NOTHING, *DEMANDS]
+        return {
+            demand: tuple(
+                Way(self.cost(), tuple(self.chance.choice(asked) for _ in range(width)))
+                for _ in range(self.chance.randint(1, 2))
+            )
+            for demand in DEMANDS
+        }
 
 
 def every_choice(group: Group) -> list[frozenset[str]]:
@@ -57,35 +72,46 @@ def bytes_of(group: Group, kept: frozenset[str]) -> int:
     return sum(k.size for g in group.walk() for k in g.keepings if k.key in kept)
 
 
-@settings(max_examples=600, deadline=None)
-@given(groups(), st.sampled_from(DEMANDS), st.integers(0, 90))
-def test_no_choice_of_states_is_cheaper(group: Group, demand: Demand, budget: int) -> None:
-    choices = every_choice(group)
-    if len(choices) > 3000:
-        return
-    cheapest = min(price(group, demand, kept) for kept in choices if bytes_of(group, kept) <= budget)
+def no_choice_is_cheaper(seed: int) -> None:
+    drawn = Drawn(seed)
+    group, demand, budget = drawn.tree(), drawn.demand(), drawn.chance.randint(0, 90)
+    choices, pricer = every_choice(group), Pricer()
+    assert len(choices) == drawn.choices <= MOST_CHOICES
+    cheapest = min(pricer.price(group, demand, kept) for kept in choices if bytes_of(group, kept) <= budget)
     found = StateChoice(budget).stairs(group, demand).at(budget)
-    assert found is not None
-    assert found.seconds == cheapest
+    assert found is not None, seed
+    assert found.seconds == cheapest, seed
     # The decisions are real: they fit, and they cost what is claimed.
     kept = frozenset(found.decisions)
-    assert bytes_of(group, kept) == found.bytes <= budget
-    assert price(group, demand, kept) == found.seconds
+    assert bytes_of(group, kept) == found.bytes <= budget, seed
+    assert price(group, demand, kept) == found.seconds, seed
 
 
-@settings(max_examples=150, deadline=None)
-@given(groups(), st.sampled_from(DEMANDS))
-def test_one_pass_answers_every_budget(group: Group, demand: Demand) -> None:
-    stairs = StateChoice().stairs(group, demand)
-    points = stairs.points()
-    assert stairs.exact
-    assert all(a.bytes < b.bytes and a.seconds > b.seconds for a, b in itertools.pairwise(points))
-    for budget in (0, 7, 19, 45, 80):
-        alone = StateChoice(budget).stairs(group, demand).at(budget)
-        whole = stairs.at(budget)
-        assert (alone is None) == (whole is None)
-        if alone is not None and whole is not None:
-            assert alone.seconds == whole.seconds
+def test_no_choice_of_states_is_cheaper() -> None:
+    for seed in range(3_000):
+        no_choice_is_cheaper(seed)
+
+
+@pytest.mark.slow
+def test_no_choice_of_states_is_cheaper_in_many_more_trees() -> None:
+    for seed in range(3_000, 20_000):
+        no_choice_is_cheaper(seed)
+
+
+def test_one_pass_answers_every_budget() -> None:
+    for seed in range(1_000):
+        drawn = Drawn(seed)
+        group, demand = drawn.tree(), drawn.demand()
+        stairs = StateChoice().stairs(group, demand)
+        points = stairs.points()
+        assert stairs.exact
+        assert all(a.bytes < b.bytes and a.seconds > b.seconds for a, b in itertools.pairwise(points))
+        for budget in (0, 7, 19, 45, 80):
+            alone = StateChoice(budget).stairs(group, demand).at(budget)
+            whole = stairs.at(budget)
+            assert alone is not None, seed
+            assert whole is not None, seed
+            assert alone.seconds == whole.seconds, seed
 
 
 # --- the original algorithm: a table over whole units of memory ------------------------------------------------------
@@ -104,19 +130,12 @@ class Op:
     c: tuple[float, ...]
 
 
-@st.composite
-def operators(draw: st.DrawFn, depth: int = 3) -> Op:
-    counter = itertools.count()
-
-    def make(level: int) -> Op:
-        kinds = ["materialize", "sort", "aggregate", "join"] if level else ["scan"]
-        kind = draw(st.sampled_from(kinds))
-        inputs = tuple(make(level - 1) for _ in range({"scan": 0, "join": 2}.get(kind, 1)))
-        numbers = draw(st.tuples(*(COSTS for _ in range(8))))
-        size, left, right = (draw(st.integers(1, 12)) for _ in range(3))
-        return Op(kind, inputs, f"o{next(counter)}", size, left, right, numbers)
-
-    return make(draw(st.integers(1, depth)))
+def operator(chance: random.Random, level: int, names: Iterator[int]) -> Op:
+    kind = chance.choice(["materialize", "sort", "aggregate", "join"] if level else ["scan"])
+    inputs = tuple(operator(chance, level - 1, names) for _ in range({"scan": 0, "join": 2}.get(kind, 1)))
+    numbers = tuple(float(chance.randint(0, 40)) for _ in range(8))
+    size, left, right = (chance.randint(1, 12) for _ in range(3))
+    return Op(kind, inputs, f"o{next(names)}", size, left, right, numbers)
 
 
 def actions(op: Op) -> list[tuple[int, tuple[float, tuple[Demand, ...]], tuple[float, tuple[Demand, ...]]]]:
@@ -186,17 +205,27 @@ def as_group(op: Op) -> Group:
     return Group(op.name, op.kind, tuple(as_group(child) for child in op.inputs), lambda d: table[d], keepings)
 
 
-@settings(max_examples=400, deadline=None)
-@given(operators())
-def test_equals_the_discretised_table_of_the_original_algorithm(op: Op) -> None:
-    memory = 40
+def equals_the_discretised_table(seed: int) -> None:
+    chance, memory = random.Random(seed), 40
+    op = operator(chance, chance.randint(1, 3), itertools.count())
     table, group = discretised(op, memory), as_group(op)
     for output in (D, NEW):
         stairs = StateChoice(memory).stairs(group, output)
         for m in range(memory + 1):
             found = stairs.at(m)
-            assert found is not None
-            assert found.seconds == table[output][m]
+            assert found is not None, seed
+            assert found.seconds == table[output][m], seed
+
+
+def test_equals_the_discretised_table_of_the_original_algorithm() -> None:
+    for seed in range(2_000):
+        equals_the_discretised_table(seed)
+
+
+@pytest.mark.slow
+def test_equals_the_discretised_table_in_many_more_plans() -> None:
+    for seed in range(2_000, 12_000):
+        equals_the_discretised_table(seed)
 
 
 # --- the staircase itself --------------------------------------------------------------------------------------------
