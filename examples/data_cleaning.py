@@ -24,7 +24,7 @@ import slackwater as sw
 
 ORDERS, CUSTOMERS, BATCHES = 60_000, 6_000, 4
 QUERY = """SELECT c.segment, count(*) AS orders, sum(o.amount) AS revenue
-FROM orders o JOIN customers c ON o.customer = c.id WHERE c.credit > 100 GROUP BY c.segment"""
+FROM orders o JOIN customers c ON o.customer = c.id WHERE c.credit > 900 AND o.amount > 1000 GROUP BY c.segment"""
 
 RULES = {"orders": "amount IS NULL OR amount < 0", "customers": "credit IS NULL OR credit > 100000"}
 """What makes a row dirty, by table."""
@@ -41,7 +41,7 @@ def collected(spark: SparkSession) -> dict[str, DataFrame]:
             "CAST(id AS INT) AS id",
             f"CAST(id * 7919 % {CUSTOMERS} AS INT) AS customer",
             "CAST(1 + id % 9 AS INT) AS quantity",
-            "CAST(5 + id * 31 % 200 AS INT) AS price",
+            "CAST(5 + id * 31 % 199 AS INT) AS price",
         )
         .withColumn(
             "amount", F.expr("CASE WHEN id % 10 = 3 THEN NULL WHEN id % 10 = 7 THEN -1 ELSE quantity * price END")
@@ -52,8 +52,8 @@ def collected(spark: SparkSession) -> dict[str, DataFrame]:
         .selectExpr(
             "CAST(id AS INT) AS id",
             "concat('segment ', id % 5) AS segment",
-            "CAST(20 + id * 17 % 80 AS INT) AS income",
-            "CAST(id % 30 AS INT) AS years",
+            "CAST(20 + id * 17 % 79 AS INT) AS income",
+            "CAST(id % 29 AS INT) AS years",
         )
         .withColumn("credit", F.expr("CASE WHEN id % 5 = 2 THEN 999999 ELSE income * 10 + years * 5 END"))
     )
@@ -72,6 +72,7 @@ def cleaned(table: str, rows: DataFrame) -> Iterator[DataFrame]:
     )
     for batch in range(BATCHES):
         yield repaired.where(F.col("id") % BATCHES == batch)
+    repaired.unpersist()
 
 
 def main(folder: Path) -> None:
@@ -94,6 +95,7 @@ def main(folder: Path) -> None:
                 table.report_pace(pace, remaining=left - delivered)
                 for report in engine.tick():
                     print(report)
+                    print("  kept for the next:", ", ".join(report.states) or "nothing")
             table.mark_complete()
             print(view.verify())
         print(view.forecasts())
