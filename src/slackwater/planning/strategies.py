@@ -4,12 +4,14 @@ auto         the exact choice: the next refresh plus what is built for it, withi
 plain        by the plain rules, as many as fit
 incremental  everything that a plan symmetric in its inputs needs, whatever it costs
 higher_order everything that the change of a single input has to meet, recursively; all of it or nothing
-recycler     the BENEFIT heuristic of result caches: seconds to make it again, for each byte, in the order of the plan
+recycler     the BENEFIT heuristic of result caches: seconds to make it again, times its uses, for each byte, in the
+             order of the plan
 rebatch      nothing
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
@@ -117,20 +119,25 @@ def _higher_order(root: Root, candidates: list[Group], budget: float) -> frozens
 
 
 def _recycler(root: Root, candidates: list[Group], budget: float) -> frozenset[str]:
-    """States come by as the plan makes them, inputs first; each may push out others of a lower average benefit."""
+    """States come by as the plan makes them, inputs first; each may push out others of a lower average benefit.
+
+    Every refresh uses a state once in each place where the plan has its node.
+    """
+    uses = Counter(group.key for group in root.group.walk())
     cached: dict[str, Group] = {}
     for group in reversed(candidates):
+        benefit = {key: uses[key] * _benefit(g, frozenset(cached) - {key}) for key, g in cached.items()}
+        own = uses[group.key] * _benefit(group, frozenset(cached))
         need = sum(g.keepings[0].size for g in cached.values()) + group.keepings[0].size - budget
-        own = _benefit(group, frozenset(cached))
         evicted: list[str] = []
-        for key in sorted(cached, key=lambda k: _benefit(cached[k], frozenset(cached) - {k})):
+        for key in sorted(cached, key=benefit.__getitem__):
             if need <= 0:
                 break
             evicted.append(key)
             need -= cached[key].keepings[0].size
         if need > 0:
             continue
-        lost = [_benefit(cached[k], frozenset(cached) - {k}) for k in evicted]
+        lost = [benefit[key] for key in evicted]
         if not lost or sum(lost) / len(lost) < own:
             cached = {k: g for k, g in cached.items() if k not in evicted} | {group.key: group}
     return frozenset(cached)
