@@ -13,7 +13,7 @@ from slackwater.errors import SlackwaterError, SourceError, TableError
 from slackwater.sources.blame import footer_reason, keys_refused, malformed, spark_reason, wrong_content
 from slackwater.sources.candidates import Candidate, FrozenFile, freeze, objection
 from slackwater.sources.polls import Poll, RejectedFile
-from slackwater.sources.reading import BatchReader, shape
+from slackwater.sources.reading import TEXT, BatchReader, shape
 from slackwater.storage.faults import crash_point
 from slackwater.storage.files import STAGING, is_disk_full
 from slackwater.storage.uncommitted import remove_uncommitted
@@ -39,8 +39,10 @@ class PollRun:
         try:
             frozen = self._freeze(directory, found, Path(files.absolute(staging)))
             self._reject(self._reader.odd_columns(frozen))
-            self._divide([file for file in frozen if file.format == "json"], self._screen_json)
-            self._divide([file for file in frozen if file.candidate not in self._rejected], self._take)
+            self._reject(self._reader.odd_lines(self._left(frozen)))
+            self._divide([file for file in self._left(frozen) if file.format == "json"], self._screen_json)
+            self._divide([file for file in self._left(frozen) if file.format in TEXT], self._screen_values)
+            self._divide(self._left(frozen), self._take)
             crash_point("source.after_read")
             return self._commit(found)
         except BaseException as error:
@@ -96,15 +98,21 @@ class PollRun:
                 self._reject(dict([blamed]))
             else:
                 raise
-        rest = [file for file in files if file.candidate not in self._rejected]
+        rest = self._left(files)
         self._divide(rest[: len(rest) // 2], attempt)
         self._divide(rest[len(rest) // 2 :], attempt)
 
     def _reject(self, files: Mapping[FrozenFile, SourceError]) -> None:
         self._rejected.update({file.candidate: error for file, error in files.items()})
 
+    def _left(self, files: Sequence[FrozenFile]) -> list[FrozenFile]:
+        return [file for file in files if file.candidate not in self._rejected]
+
     def _screen_json(self, files: list[FrozenFile]) -> None:
         self._reject(self._reader.odd_json(files))
+
+    def _screen_values(self, files: list[FrozenFile]) -> None:
+        self._reject(self._reader.odd_values(files))
 
     def _take(self, files: list[FrozenFile]) -> None:
         """Read files completely into a segment, and check its keys."""

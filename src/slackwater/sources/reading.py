@@ -16,6 +16,8 @@ from slackwater import intake
 from slackwater.errors import SourceError, TableError
 from slackwater.sources.blame import malformed, wrong_shape
 from slackwater.sources.candidates import FrozenFile
+from slackwater.sources.quotes import open_quotes
+from slackwater.sources.screening import Screen, odd_fields
 from slackwater.storage.files import literal_path
 
 if TYPE_CHECKING:
@@ -31,6 +33,9 @@ STRICT: Final = {
     "columnNameOfCorruptRecord": "\u0000corrupt",
 }
 """Options that make Spark fail on a bad file rather than guess; a user cannot change them."""
+
+TEXT: Final = frozenset({"csv", "json"})
+"""The formats whose values are text."""
 
 _SPARK_SCHEMA: Final = b"org.apache.spark.sql.parquet.row.metadata"
 _OBJECTS: Final = ArrayType(MapType(StringType(), StringType()))
@@ -81,17 +86,20 @@ class BatchReader:
         Spark itself would ignore a field that the schema lacks, and whatever follows the first object on a line.
         """
         by_name = {file.path.name: file for file in files}
-        line = F.col("value")
+        line, lenient = F.col("value"), {**self._options, "mode": "PERMISSIVE"}
         # Inside brackets, nothing may follow the object but another one.
-        objects = F.from_json(F.concat(F.lit("["), line, F.lit("]")), _OBJECTS, {**self._options, "mode": "PERMISSIVE"})
+        objects = F.from_json(F.concat(F.lit("["), line, F.lit("]")), _OBJECTS, lenient)
         text = self._spark.read.options(**self._options).text([literal_path(str(file.path)) for file in files])
         name = F.col("_metadata.file_name").alias("file")
         named = text.where(line.rlike(r"\S")).select(name, objects.alias("objects"))
         fields = F.when(F.size("objects") == 1, F.map_keys(F.col("objects")[0])).alias("fields")
+        inside = odd_fields(F.get("objects", 0), self._table.schema, lenient)
         doubled = F.size(F.array_distinct("fields")) < F.size("fields")
-        found = named.select("file", fields).groupBy("file").agg(
+        told = (F.lit(None).cast("string") if inside is None else inside).alias("inside")
+        found = named.select("file", fields, told).groupBy("file").agg(
             F.array_distinct(F.flatten(F.collect_set("fields"))).alias("fields"),
             F.count_if(F.col("fields").isNull() | doubled).alias("bad"),
+            F.min("inside").alias("inside"),
         )  # fmt: skip
         reports = ((by_name[row["file"]], row) for row in found.collect())
         return {file: error for file, row in reports if (error := self._odd_fields(file, row)) is not None}
@@ -103,7 +111,37 @@ class BatchReader:
             intake.check_columns(row["fields"], self._table.schema, self._table.name)
         except TableError as error:
             return malformed(file.candidate, error.message, error.code)
+        if row["inside"]:
+            return malformed(file.candidate, f"{row['inside']}: a field that it lacks, or one twice", "COLUMN_TYPE")
         return None
+
+    def odd_values(self, files: Sequence[FrozenFile]) -> dict[FrozenFile, SourceError]:
+        """The CSV and JSON files with values that Spark would take and change."""
+        odd: dict[FrozenFile, SourceError] = {}
+        for group in _groups([file for file in files if file.format in TEXT]):
+            screen = Screen(self._table.schema, group[0].format, self._options)
+            texts = screen.as_text()
+            if texts is None:
+                continue
+            by_name = {file.path.name: file for file in group}
+            # A line with too few values is to be told by all of them, not by those that are looked at.
+            reader = self._spark.read.schema(texts).options(**self._options, columnPruning="false")
+            rows = reader.format(group[0].format).load([literal_path(str(file.path)) for file in group])
+            name = F.substring_index(F.input_file_name(), "/", -1).alias("file")
+            told = rows.select(name, screen.complaint().alias("told"))
+            for row in told.where(F.col("told").isNotNull()).groupBy("file").agg(F.min("told").alias("told")).collect():
+                file = by_name[row["file"]]
+                odd[file] = malformed(file.candidate, row["told"], "COLUMN_TYPE")
+        return odd
+
+    def odd_lines(self, files: Sequence[FrozenFile]) -> dict[FrozenFile, SourceError]:
+        """The CSV files with a value that goes on in the next line, where lines are rows."""
+        odd: dict[FrozenFile, SourceError] = {}
+        for file in files:
+            if file.format == "csv" and (number := open_quotes(file.path, self._options)) is not None:
+                reason = f"line {number} ends inside of quotes; where values have line breaks, say multiLine=True"
+                odd[file] = malformed(file.candidate, reason)
+        return odd
 
     def _infer(self, file: FrozenFile) -> None:
         """Note the schema under which files of this shape are read: a Parquet file's own, or the table's."""
