@@ -23,7 +23,7 @@ from sqlalchemy import URL, Connection
 from slackwater.errors import SlackwaterError
 from slackwater.storage.catalog import Catalog, named_paths
 from slackwater.storage.database import sqlite_url
-from slackwater.storage.files import DATA, is_disk_full
+from slackwater.storage.files import DATA, is_disk_full, sync
 from slackwater.storage.schema import warehouse_id
 
 ID_FILE: Final = "warehouse.id"
@@ -117,11 +117,16 @@ class Found:
 
 
 def _make(root: Path) -> None:
+    data = root / DATA
+    new = [path for path in (data, *data.parents) if not path.exists()]
     try:
-        (root / DATA).mkdir(parents=True, exist_ok=True)
+        data.mkdir(parents=True, exist_ok=True)
+        for path in new:
+            sync(path.parent)
     except OSError as error:
+        code = "STORAGE_FULL" if is_disk_full(error) else "STORAGE_FAILED"
         raise SlackwaterError(
-            "STORAGE_FAILED", f"cannot create {root}: {error.strerror}", "check the path and its permissions"
+            code, f"cannot create {root}: {error.strerror}", "check the path and its permissions"
         ) from error
 
 
@@ -163,10 +168,6 @@ def _write_once(root: Path, warehouse: str) -> None:
             if (root / ID_FILE).exists():
                 return
             os.replace(draft, root / ID_FILE)
-        directory = os.open(root, os.O_RDONLY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
+        sync(root)
     finally:
         draft.unlink(missing_ok=True)

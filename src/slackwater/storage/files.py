@@ -43,6 +43,8 @@ class WarehouseFiles:
         self._frames: dict[tuple[int, tuple[str, ...], str], DataFrame] = {}
         self._lock = Lock()
         self._spans: dict[tuple[str, str], tuple[Any, Any] | None] = {}
+        self._lasting: set[Path] = set()
+        """Directories of owners that the disk is known to have."""
 
     def new_path(self, owner: str, area: str = DATA) -> str:
         """A relative path that nothing uses yet."""
@@ -96,7 +98,8 @@ class WarehouseFiles:
         try:
             crash_point("segment.before_write")
             yield
-            self._sync(path)
+            if not path.startswith(f"{STAGING}/"):  # no commit relies on these
+                self._sync(path)
             crash_point("segment.after_write")
         except BaseException as error:
             self.remove(path)
@@ -106,12 +109,17 @@ class WarehouseFiles:
             raise
 
     def _sync(self, path: str) -> None:
-        for file in (self.root / path).iterdir():
-            descriptor = os.open(file, os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+        """Bring files to the disk, and the directories that have their names: a commit is about to rely on them."""
+        segment = self.root / path
+        for file in segment.iterdir():
+            sync(file)
+        sync(segment)
+        owner = segment.parent
+        sync(owner)
+        if owner not in self._lasting:
+            sync(owner.parent)
+            sync(self.root)
+            self._lasting.add(owner)
 
     def parquet_files(self, path: str) -> list[Path]:
         """The data files of a segment."""
@@ -171,6 +179,18 @@ def _span_of(files: list[Path], column: str) -> tuple[Any, Any] | None:
             except OverflowError:
                 return None  # Spark has dates that Python has not
     return (min(ends), max(ends)) if ends else None
+
+
+def sync(path: Path) -> None:
+    """Bring a file, or the names in a directory, to the disk; not every file system does that for directories."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP) or not path.is_dir():
+            raise
+    finally:
+        os.close(descriptor)
 
 
 def literal_path(path: str) -> str:
