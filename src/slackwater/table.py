@@ -15,6 +15,7 @@ from slackwater.algebra.aggregates import has_floats, is_collated
 from slackwater.algebra.expressions import quote
 from slackwater.arrivals.forecast import check_number
 from slackwater.errors import TableError
+from slackwater.execution.compaction import compact_table
 from slackwater.key_checks import check_given, check_written
 from slackwater.renaming import rename_table
 from slackwater.storage.files import STAGING, WarehouseFiles
@@ -143,13 +144,13 @@ class Table:
     # --- reading ---------------------------------------------------------------------------------
 
     def snapshot(self, version: int | None = None) -> DataFrame:
-        """The bag of rows at a version; the latest by default."""
+        """The bag of rows at a version; the latest by default. How far back that goes, `docs/errors.md` says."""
         at = self._engine.check_version(version)
         frame = self.reader(self._engine.spark).snapshot(self._engine.catalog.segments(f"t{self.id}", at=at))
         return frame.toDF(*(f.name for f in self.schema))
 
     def changes(self, since: int = 0) -> DataFrame:
-        """The changes after a version, with `_change_type` and `_version`."""
+        """The changes after a version, with `_change_type` and `_version`; history may end as in `snapshot`."""
         upto = self._engine.catalog.version()
         self._engine.check_version(since)
         segments = self._engine.catalog.segments_between(f"t{self.id}", since, upto, per_version=True)
@@ -332,10 +333,12 @@ class Table:
             if plus is not None and check_keys:
                 self.check_keys(plus, minus)
             segments = [engine.files.segment(s, p) for s, p in ((1, plus), (-1, minus)) if p is not None]
-            return self.commit_segments(segments, kind)
+            version = self.commit_segments(segments, kind)
         except BaseException as error:
             remove_uncommitted(engine.files, engine.catalog, paths, error)
             raise
+        compact_table(self)
+        return version
 
     def commit_segments(
         self, segments: list[NewSegment], kind: str, also: Callable[[Transaction], None] | None = None

@@ -165,7 +165,7 @@ class View:
             return refresher.refresh(full=full)
 
     def result(self, version: int | None = None) -> DataFrame:
-        """The last committed result, in the order that the query asks for; or the one at an earlier version."""
+        """The last committed result, in the query's order; or that of a version as far back as history goes."""
         self._check_alive()
         if not self.version:
             raise ViewError("VIEW_EMPTY", f"view {self.name!r} has no result yet", "call refresh() first")
@@ -175,7 +175,7 @@ class View:
         return frame.orderBy(*keys) if keys else frame
 
     def changes(self, since: int = 0) -> DataFrame:
-        """What was added to and taken from the result after a version, with `_change_type` and `_version`."""
+        """What was added to and taken from the result after a version; history may end, as `docs/errors.md` says."""
         self._check_alive()
         self.engine.check_version(since)
         segments = self.engine.catalog.segments_between(

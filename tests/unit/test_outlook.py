@@ -303,6 +303,27 @@ def test_what_one_thread_read_before_a_change_does_not_hide_what_another_read_si
     assert [change.rows for change in log.of(table, log.look())[0]] == [4, 5]
 
 
+def test_what_was_merged_for_good_is_not_measured(make: Any, tmp_path: Path) -> None:
+    """A view that has read nothing yet asks for all of a table's history, which may have no beginning any more."""
+    warehouse = make(sw.late_arrivals("at"))
+    catalog, paths = warehouse.catalog, []
+    for number in range(3):
+        paths.append(f"data/t1/{number}")
+        (tmp_path / paths[-1]).mkdir(parents=True)
+        at = pa.array([number * 10**6], pa.timestamp("us", tz="UTC"))
+        pq.write_table(pa.table({"c1": at}), tmp_path / paths[-1] / "part-0.parquet")
+        warehouse.change("orders", 1, paths[-1])
+    merged, last = [s for s in catalog.segments("t1") if s.path != paths[2]], catalog.version()
+    with catalog.commit("compact", "orders") as tx:
+        tx.merge_segments("t1", [s.id for s in merged], [NewSegment(1, paths[0], 2, 1)])
+    look_ahead(warehouse.view, warehouse.now)
+    catalog.forget_segments([s.id for s in merged])
+    found = look_ahead(warehouse.view, warehouse.now)
+    with catalog.commit("refresh", "v") as tx:
+        found.record(tx)
+    assert [record.version for record in catalog.delays(1, "at", 0, 10)] == [last]
+
+
 def test_refreshes_are_known_once(make: Any) -> None:
     warehouse = make(sw.learned())
     log, catalog = warehouse.engine.arrivals, warehouse.catalog

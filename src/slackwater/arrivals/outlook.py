@@ -18,7 +18,7 @@ from slackwater.arrivals.naive import naive
 from slackwater.errors import CatalogError, ForecastError
 from slackwater.storage.catalog import Catalog
 from slackwater.storage.forecasts import KEPT_DELAYS, ArrivalRecord, DelayRecord, ForecastRecord, NewForecast
-from slackwater.storage.records import TableRecord
+from slackwater.storage.records import SegmentRecord, TableRecord
 
 if TYPE_CHECKING:
     from slackwater.storage.transaction import Transaction
@@ -238,14 +238,7 @@ class _Reading:
         self, table: TableRecord, key: str, column: str, batch: float | None, after: int, at: Mapping[int, float]
     ) -> list[DelayRecord]:
         catalog, files = self._engine.catalog, self._engine.files
-        upto = catalog.version()
-        try:
-            segments = catalog.segments_between(table.owner, after, upto, per_version=True)
-        except CatalogError as error:
-            if error.code != "HISTORY_COMPACTED":
-                raise
-            # What no view has read yet is never merged; before that, nobody knows any more when a row came.
-            segments = catalog.segments_between(table.owner, max(after, self._view.version), upto, per_version=True)
+        segments = _told_apart(catalog, table.owner, after)
         by_version: dict[int, list[Any]] = {}
         for segment in segments:
             if segment.sign > 0 and segment.first_version in at:
@@ -254,6 +247,18 @@ class _Reading:
             DelayRecord(table.id, key, version, delay_points(event_seconds(found, column), at[version], batch))
             for version, found in sorted(by_version.items())
         ]
+
+
+def _told_apart(catalog: Catalog, owner: str, after: int) -> tuple[SegmentRecord, ...]:
+    """The changes after a version; of those that were merged for good, nobody knows any more when a row came."""
+    upto = catalog.version()
+    while True:
+        try:
+            return catalog.segments_between(owner, after, upto, per_version=True)
+        except CatalogError as error:
+            if error.code != "HISTORY_COMPACTED":
+                raise
+            after = int(str(error.details["last_version"]))
 
 
 def _columns(table: TableRecord) -> dict[str, str]:

@@ -1,7 +1,8 @@
 """Merging what piles up, so that refresh time, plans and memory do not grow with the number of refreshes.
 
 States and results are merged in tiers: the many small segments first, the large first one only when the small ones have
-grown to a good part of it. Table segments are merged up to the version that every view has reached.
+grown to a good part of it. Table segments are merged up to the version that every view has reached, after a refresh of
+a view that reads them and after changes of the table itself.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from slackwater.storage.relations import BORN, FILE, POSITION, RelationReader
 
 if TYPE_CHECKING:
     from slackwater.engine import Engine
+    from slackwater.table import Table
     from slackwater.view import View
 
 _log = logging.getLogger(__name__)
@@ -203,6 +205,17 @@ def compact_tables(engine: Engine, found: Mapping[str, Sequence[SegmentRecord]])
         chosen = ready if whole else rest
         made = _merged_table(engine, table.reader(engine.spark), chosen, owner)
         _commit_merge(engine, owner, chosen, made, name)
+
+
+def compact_table(table: Table) -> None:
+    """Merge what has piled up under a table that was just changed, and that perhaps no view reads.
+
+    The change has been committed. Whatever fails here, a full disk too, must not be told as if it had not.
+    """
+    try:
+        compact_tables(table._engine, {table.name: table.segments()})
+    except Exception as error:
+        _log.warning("what has piled up in the table %s is merged another time: %s", table.name, first_line(error))
 
 
 def _merged_table(

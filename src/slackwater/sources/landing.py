@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from slackwater.errors import SourceError
+from slackwater.execution.compaction import compact_table
 from slackwater.sources.candidates import missing, opened, waiting
 from slackwater.sources.options import check_options, normal_format, normal_options
 from slackwater.sources.polling import PollRun
@@ -75,7 +76,10 @@ class LandingDirectory:
             found = waiting(directory, seen)
             if not found:
                 return Poll(self.table.name)
-            return PollRun(self.table, self.id, self.format, self.options).run(directory, found)
+            poll = PollRun(self.table, self.id, self.format, self.options).run(directory, found)
+            if poll.version is not None:
+                compact_table(self.table)
+            return poll
 
     def files(self) -> list[LandedFile]:
         """The files that were applied, by name."""

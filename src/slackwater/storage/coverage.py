@@ -86,6 +86,6 @@ def _compacted(merge: MergeRecord, after: int, upto: int) -> CatalogError:
         "HISTORY_COMPACTED",
         f"the changes after version {after} up to {upto} cannot be told apart any more: "
         f"versions {merge.first_version} to {merge.last_version} were merged",
-        f"Ask for version {merge.last_version} or later, or keep more history before compacting.",
+        f"ask for version {merge.last_version} or later",
         {"after": after, "upto": upto, "first_version": merge.first_version, "last_version": merge.last_version},
     )
