@@ -67,7 +67,6 @@ CODES: Final[dict[str, str]] = {
     "ENGINE_RUNNING": "The engine runs already.",
     "CLOCK_INVALID": "The clock shows something that is no time.",
     "UNEXPECTED": "Something failed in a way that has no code of its own.",
-    "SPARK_MISSING": "PySpark is not installed.",
     "JAVA_MISSING": "No suitable Java was found.",
     "SPARK_FAILED": "A Spark job failed.",
     # Forecasts.
