@@ -44,7 +44,7 @@ CODES: Final[dict[str, str]] = {
     "POLICY_UNSUPPORTED": "The refresh policy names times that cannot be computed.",
     "POLICY_NEVER": "The refresh policy can never become due.",
     "QUERY_NOT_INCREMENTAL": "A strict view was asked for, and its query would be recomputed.",
-    "VIEW_NOT_INCREMENTAL": "The view is recomputed at each refresh, so that there is no state to choose.",
+    "VIEW_NOT_INCREMENTAL": "The view is recomputed at each refresh, so that no state helps it.",
     "COLUMNS_MISMATCH": "The column list does not fit the query.",
     "STATES_AT_STAKE": "Replacing the view would throw away states, and that was not agreed to.",
     "VIEW_CYCLE": "The view would read itself.",

@@ -31,6 +31,13 @@ def test_every_code_is_raised_somewhere() -> None:
     assert [code for code in CODES if f'"{code}"' not in text] == []
 
 
+def test_every_code_that_is_raised_is_registered() -> None:
+    raised = re.compile(r"\b(?:\w+Error|QueryRefused|refusal)\(\s*\"([A-Z]+(?:_[A-Z]+)+)\"")
+    found = {code for path in SOURCE.rglob("*.py") for code in raised.findall(path.read_text())}
+    assert len(found) > 40
+    assert found - CODES.keys() == set()
+
+
 def test_a_code_that_is_not_registered_is_a_bug() -> None:
     with pytest.raises(AssertionError, match="'OOPS' is not registered"):
         SlackwaterError("OOPS", "", "")

@@ -81,3 +81,8 @@ class Tick(list["Refresh"]):
         lines += [f"{r}; due because {self.reasons[r.view]}" for r in self]
         lines += [str(f) for f in self.failures]
         return "\n".join(lines) or "nothing was due"
+
+    def _repr_html_(self) -> str:
+        from slackwater.execution.reports import Report
+
+        return Report(self)._repr_html_()

@@ -71,6 +71,9 @@ START_SETTINGS = {
 """Only a starting Spark takes these; many small queries need them, and their history would fill the heap
 (docs/design/06)."""
 
+EAGER = "spark.sql.repl.eagerEval.enabled"
+"""Whether a DataFrame shows its first rows, and not only its columns, where it is the value of a line."""
+
 _MEANING = {
     "spark.sql.parser.escapedStringLiterals": "false",
     "spark.sql.legacy.followThreeValuedLogicInArrayExists": "true",
@@ -119,6 +122,8 @@ def start_spark(memory: str | None = None) -> SparkSession:
     for name, value in START_SETTINGS.items():
         builder = builder.config(name, value)
     spark: SparkSession = builder.getOrCreate()
+    # The user's DataFrames show their rows in a notebook. Of this session alone: those for our own work do not have it.
+    spark.conf.set(EAGER, "true")
     return spark
 
 

@@ -1,0 +1,113 @@
+"""Reports in a notebook: each says what its text says, and nothing of it is taken for HTML."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import slackwater as sw
+from slackwater.algebra.nodes import Field, Scan
+from slackwater.arrivals.ticks import Failure, Tick
+from slackwater.ddl_running import Done, Explained, Listing
+from slackwater.eligibility import eligibility
+from slackwater.execution import sessions
+from slackwater.execution.reports import Refresh, Report, Verification
+from slackwater.execution.what_if import WhatIf
+from slackwater.planning.choices import Choice
+from slackwater.replacing import HeldState, Replacement
+from slackwater.sources import Poll, RejectedFile
+from slackwater.view import History
+
+EVIL = "<script>alert('x')</script>"
+REFRESH = Refresh(EVIL, "incremental", 1, 2, {EVIL: 3}, 4, 5, {"total": 0.1}, {EVIL: 6}, 6, 7, EVIL)
+REPLACEMENT = Replacement(EVIL, False, (HeldState("k", EVIL, 1, EVIL),), (HeldState("l", "lost", 2, "why"),))
+REPORTS: list[Any] = [
+    REFRESH,
+    Report(EVIL),
+    Verification(EVIL, 1, True, 2),
+    Verification("v", 1, False, 2, ((EVIL, 1),), ((None, EVIL),)),
+    History(EVIL, [REFRESH.to_dict() | {"at": 0.0}]),
+    WhatIf(EVIL, 1, {EVIL: 2.0}, (Choice("k", EVIL, True, EVIL),), 3, 0.1, 0.2, 0.3, ((0, 1.0),), (0, 1.0)),
+    REPLACEMENT,
+    Done(EVIL, "replaced", f"view {EVIL} was replaced", REFRESH.to_dict(), REPLACEMENT),
+    Listing([{"name": EVIL, EVIL: 1}]),
+    Explained(
+        eligibility(Scan(EVIL, (Field("a", "int"),), (0,))),
+        sw.SlackwaterError("TABLE_UNKNOWN", f"no {EVIL}", EVIL),
+        REPLACEMENT,
+    ),
+    Poll(EVIL, 1, 2, (EVIL,), (RejectedFile(EVIL, 1, 2, "SOURCE_FORMAT", EVIL, "advice"),), {EVIL: "later"}),
+    Tick(
+        [REFRESH],
+        {EVIL: EVIL},
+        [Poll(EVIL, 1, 2, ("a",))],
+        [Failure("view", EVIL, sw.SlackwaterError("UNEXPECTED", EVIL, ""), 1, 60.0)],
+    ),
+]
+NOTHING: list[Any] = [
+    Refresh("v", "none", 1, 1),
+    History("v", []),
+    Listing(),
+    Replacement("v", True),
+    Poll("t"),
+    Tick(),
+]
+
+
+def kind(report: Any) -> str:
+    return type(report).__name__
+
+
+@pytest.mark.parametrize("report", REPORTS, ids=kind)
+def test_a_report_is_shown_and_cannot_smuggle_html(report: Any) -> None:
+    shown = report._repr_html_()
+    assert shown.startswith(("<table>", "<pre>"))
+    assert shown.endswith(("</table>", "</pre>"))
+    assert "<script" not in shown
+    assert "&lt;script&gt;alert(&#x27;x&#x27;)&lt;/script&gt;" in shown
+
+
+@pytest.mark.parametrize("report", NOTHING, ids=kind)
+def test_a_report_of_nothing_is_shown_too(report: Any) -> None:
+    assert report._repr_html_().startswith(("<table>", "<pre>"))
+
+
+class Started:
+    """Stands for a Spark, and for what builds it: notes the settings of each."""
+
+    def __init__(self) -> None:
+        self.built: dict[str, str] = {}
+        self.set_later: dict[str, str] = {}
+        self.conf = SimpleNamespace(set=self.set_later.__setitem__)
+
+    def appName(self, _: str) -> Started:
+        return self
+
+    master = appName
+
+    def config(self, name: str, value: str) -> Started:
+        self.built[name] = value
+        return self
+
+    def getOrCreate(self) -> Started:
+        return self
+
+
+def test_only_the_session_of_the_user_shows_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a Spark is built with holds for all sessions; what is set later, for this one."""
+    spark = Started()
+    built = SimpleNamespace(getActiveSession=lambda: None, builder=spark)
+    monkeypatch.setattr(sessions, "SparkSession", built)
+    monkeypatch.setenv("JAVA_HOME", "/java")
+    assert sessions.start_spark() is spark  # type: ignore[comparison-overlap]
+    assert spark.set_later == {sessions.EAGER: "true"}
+    assert sessions.EAGER not in spark.built
+
+
+def test_what_is_shown_is_what_the_text_says() -> None:
+    assert "due because" in Tick([REFRESH], {EVIL: "why"})._repr_html_()
+    assert "nothing was due" in Tick()._repr_html_()
+    assert "<th>mode</th>" in History("v", [REFRESH.to_dict() | {"at": 0.0}])._repr_html_()
+    assert "DIFFERS" in REPORTS[3]._repr_html_()
