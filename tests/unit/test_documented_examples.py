@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-PAGES = Path(__file__).parents[2] / "docs" / "operators"
+ROOT = Path(__file__).parents[2]
+PAGES = ROOT / "docs" / "operators"
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 EXAMPLES = {
     f"{page.stem}-{number}": code
@@ -21,6 +22,12 @@ FAMILIES = ("aggregates", "joins", "linear", "scalar-subqueries", "top-k", "user
 def test_an_example_runs_and_its_assertions_hold(name: str) -> None:
     assert "assert " in EXAMPLES[name]
     exec(compile(EXAMPLES[name], name, "exec"), {"__name__": name})  # noqa: S102 - the project's own pages
+
+
+def test_the_readme_tells_of_every_extra() -> None:
+    section = (ROOT / "pyproject.toml").read_text().split("[project.optional-dependencies]\n")[1].split("\n[")[0]
+    extras = set(re.findall(r"^([a-z]+) = ", section, re.MULTILINE)) - {"dev"}
+    assert extras == set(re.findall(r"^\| `\[([a-z]+)\]` \|", (ROOT / "README.md").read_text(), re.MULTILINE))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
