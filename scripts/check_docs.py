@@ -112,11 +112,15 @@ def broken_code(block: Block) -> str | None:
     return None
 
 
+def documents_of(root: Path) -> list[Path]:
+    """Returns all that is written for people: at the top, under docs, and beside the code."""
+    return [path for pattern in ("*.md", "docs/**/*.md", "src/**/*.md") for path in sorted(root.glob(pattern))]
+
+
 def main() -> int:
     """Checks every document and prints what is wrong, then a summary; returns the exit status."""
-    readme = ROOT / "README.md"
-    problems: list[str] = [] if readme.exists() else ["README.md: missing"]
-    documents = [path for path in (readme, *sorted((ROOT / "docs").glob("**/*.md"))) if path.exists()]
+    problems: list[str] = [] if (ROOT / "README.md").exists() else ["README.md: missing"]
+    documents = documents_of(ROOT)
     checked_links = checked_blocks = 0
     for document in documents:
         name = document.relative_to(ROOT)
