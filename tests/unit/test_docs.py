@@ -43,7 +43,12 @@ def test_what_is_wrong_is_found(
     monkeypatch.setattr(check, "ROOT", tmp_path)
     assert check.main() == 1
     said = capsys.readouterr().out
-    for wrong in ("README.md:2: link leads nowhere: none.md", "README.md:2: no such heading: #there",
-                  "README.md:2: link leads out of the project", "src/x.md:2: Python does not compile",
-                  "src/x.md:5: shell does not parse", "2 documents, 4 relative links, 2 code blocks: 5 problems"):  # fmt: skip
+    for wrong in (
+        "README.md:2: link leads nowhere: none.md",
+        "README.md:2: no such heading: #there",
+        "README.md:2: link leads out of the project",
+        "src/x.md:2: Python does not compile",
+        "src/x.md:5: shell does not parse",
+        "2 documents, 4 relative links, 2 code blocks: 5 problems",
+    ):
         assert wrong in said
