@@ -248,7 +248,9 @@ def explain(session: Session, warehouse: Path, view: str, no_sql: bool) -> None:
     The next refresh follows as SQL.
     """
     with session.engine(warehouse, read_only=True) as engine:
-        text = str(engine.view(view).explain(sql=not no_sql))
+        found = engine.view(view)
+        session.start_spark_for_prices(engine)
+        text = str(found.explain(sql=not no_sql))
     session.output.document({"view": view, "explain": text})
     session.output.line(text)
 

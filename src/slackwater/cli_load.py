@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from slackwater.errors import SourceError
 from slackwater.intake import check_columns
+from slackwater.sources.quotes import open_quotes
+from slackwater.sources.screening import Screen, odd_fields
 
 if TYPE_CHECKING:
     from slackwater.table import Table
@@ -57,13 +60,39 @@ def _read(file: Path, table: Table, spark: SparkSession) -> DataFrame:
         header = spark.read.option("header", True).csv(path).columns
         check_columns(header, table.schema, table.name)
         ordered = StructType([table.schema[name] for name in header])
+        _refuse_changed(file, kind, ordered, spark)
         return spark.read.schema(ordered).options(header=True, mode="FAILFAST", enforceSchema=False).csv(path)
     found = spark.read.option("columnNameOfCorruptRecord", _MALFORMED).json(path).columns
     if _MALFORMED in found:
         raise SourceError("SOURCE_FILE_MALFORMED", f"a line of {file} is no JSON object", "write one object per line")
     # A column that no line has is NULL in all of them, as JSON is commonly written.
     check_columns([*found, *(f.name for f in table.schema if f.name not in found)], table.schema, table.name)
+    _refuse_changed(file, kind, table.schema, spark)
     return spark.read.schema(table.schema).option("mode", "FAILFAST").json(path)
+
+
+def _refuse_changed(file: Path, kind: str, schema: StructType, spark: SparkSession) -> None:
+    """Refuse a CSV or JSON file with values that Spark would take and change, as a landing directory does."""
+    path, told = _literal(file), []
+    if kind == "csv" and (number := open_quotes(file, {})) is not None:
+        told.append(f"line {number} ends inside of quotes")
+    screen = Screen(schema, kind, {})
+    if (texts := screen.as_text()) is not None and not told:
+        options = {"header": "true", "mode": "FAILFAST", "enforceSchema": "false", "columnPruning": "false"}
+        rows = spark.read.schema(texts).options(**options).format(kind).load(path)
+        told += _first(rows.select(screen.complaint()))
+    inside = odd_fields(F.from_json("value", "MAP<STRING, STRING>"), schema, {}) if kind == "json" else None
+    if inside is not None and not told:
+        found = _first(spark.read.text(path).select(inside))
+        told += [f"{field}: a field that it lacks, or one twice" for field in found]
+    if told:
+        raise SourceError("SOURCE_FILE_MALFORMED", f"{file} was not read: {told[0]}",
+                          "correct the file; nothing was applied", {"file": str(file), "reason": told[0]})  # fmt: skip
+
+
+def _first(told: DataFrame) -> list[str]:
+    found = told.toDF("told").where("told IS NOT NULL").limit(1).collect()
+    return [row["told"] for row in found]
 
 
 def _literal(file: Path) -> str:

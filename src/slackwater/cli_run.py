@@ -52,7 +52,8 @@ def _has_sources(engine: Engine) -> bool:
 
 
 def _once(session: Session, engine: Engine) -> None:
-    tick = engine.tick()
+    with session.output.working("looking for what is due"):
+        tick = engine.tick()
     found = tick.to_dict()
     session.output.document({**found, **({"error": found["failures"][0]} if tick.failures else {})})
     for poll in tick.polls:

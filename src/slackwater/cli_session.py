@@ -74,6 +74,9 @@ class Session:
             _require_warehouse(warehouse, self.catalog)
         with quiet(), Engine(warehouse, self.budget, catalog=self.catalog, read_only=read_only) as engine:
             yield engine
+            if not read_only and any(view.states for view in engine.loaded_views()):
+                with self.output.working("saving states"):
+                    engine.close()
 
     def start_spark(self, engine: Engine) -> None:
         """Start Spark now, behind a spinner and with its own words muted."""
@@ -81,6 +84,11 @@ class Session:
             start_muted(engine)
             if self.functions is not None:
                 declare_functions(engine, self.functions)
+
+    def start_spark_for_prices(self, engine: Engine) -> None:
+        """Start Spark where the warehouse has prices that were measured: they hold for one cluster only."""
+        if engine.catalog.fact("rates") is not None:
+            self.start_spark(engine)
 
 
 def declare_functions(engine: Engine, file: Path) -> None:

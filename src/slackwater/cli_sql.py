@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +43,8 @@ def sql(session: Session, warehouse: Path, statements: str | None, script: Any, 
             session.start_spark(engine)
         for text, statement in parsed:
             try:
-                result = run_statement(engine, statement, discard_states=yes)
+                with session.output.working(_head(text)) if _takes_long(statement) else nullcontext():
+                    result = run_statement(engine, statement, discard_states=yes)
             except SlackwaterError as error:
                 failure = error
                 break
@@ -76,9 +78,18 @@ def _parsed(text: str) -> list[tuple[str, Statement]]:
 
 
 def _needs_spark(parsed: list[tuple[str, Statement]]) -> bool:
+    return any(_takes_long(statement) for _, statement in parsed)
+
+
+def _takes_long(statement: Statement) -> bool:
     from slackwater.ddl import CreateView, ExplainCreate, RefreshView
 
-    return any(isinstance(statement, CreateView | RefreshView | ExplainCreate) for _, statement in parsed)
+    return isinstance(statement, CreateView | RefreshView | ExplainCreate)
+
+
+def _head(text: str) -> str:
+    """The beginning of a statement, on one line."""
+    return " ".join(text.split())[:60].rstrip()
 
 
 def _plain(result: Any) -> Any:
@@ -100,7 +111,8 @@ def check(session: Session, warehouse: Path, query: str) -> None:
     """
     with session.engine(warehouse, read_only=True) as engine:
         session.start_spark(engine)
-        found = engine.check(query)
+        with session.output.working("checking the query"):
+            found = engine.check(query)
     session.output.document(found.to_json())
     session.output.line(str(found))
     if found.refusal is not None:

@@ -116,6 +116,9 @@ def test_a_difference_is_found_and_has_an_exit_code(run: Run, warehouse: Path) -
         ("bad.csv", "o_id,cust,amount\nten,ann,1\n", "SOURCE_FILE_MALFORMED"),
         ("bad.json", '{"o_id": 9}\nno json\n', "SOURCE_FILE_MALFORMED"),
         ("bad.parquet", "no parquet", "SOURCE_FILE_MALFORMED"),
+        ("fine.csv", "o_id,cust,amount\n9,ann,1.005\n", "SOURCE_FILE_MALFORMED"),
+        ("fine.json", '{"o_id": 9, "amount": 1.005}\n', "SOURCE_FILE_MALFORMED"),
+        ("lines.csv", 'amount,o_id,cust\n1,9,"an\n2,8,n"\n', "SOURCE_FILE_MALFORMED"),
         ("short.csv", "o_id,cust\n9,ann\n", "COLUMN_MISSING"),
         ("wide.json", '{"o_id": 9, "colour": "red"}\n', "COLUMN_EXTRA"),
         ("twice.csv", "o_id,cust,amount\n1,ann,1\n", "KEY_EXISTS"),
@@ -148,6 +151,36 @@ def test_one_view_that_fails_does_not_keep_the_others(run: Run, warehouse: Path,
 def test_a_query_that_spark_refuses_is_a_coded_error(run: Run, warehouse: Path) -> None:
     result = run("create-view", warehouse, "v", "SELECT nope FROM orders", "--json")
     assert (result.exit_code, json.loads(result.stdout)["error"]["code"]) == (1, "QUERY_INVALID")
+
+
+def test_files_are_loaded_without_losing_what_structs_hold(run: Run, warehouse: Path, tmp_path: Path) -> None:
+    assert run("create-table", warehouse, "nested", "s STRUCT<a: INT, b: DECIMAL(3,1)>").exit_code == 0
+    for number, (line, fits) in enumerate(
+        [('{"s": {"a": 1, "b": 2.5}}', True), ('{"s": {"a": 1, "c": 2}}', False), ('{"s": {"b": 2.55}}', False)]
+    ):
+        file = tmp_path / f"{number}.json"
+        file.write_text(line + "\n")
+        result = run("load", warehouse, "nested", file, "--json")
+        assert (result.exit_code == 0) is fits, result.output
+        assert fits or json.loads(result.stdout)["error"]["code"] == "SOURCE_FILE_MALFORMED"
+
+
+def test_whatever_takes_time_says_so(run: Run, warehouse: Path, tmp_path: Path) -> None:
+    """Without a terminal there is a line for what a spinner would show."""
+    made = run("sql", warehouse, f"CREATE MATERIALIZED VIEW by_region SCHEDULE EVERY 5 MINUTES AS {SQL}")
+    assert "CREATE MATERIALIZED VIEW by_region" in made.stderr, made.stderr
+    assert "saving states …" in run("create-view", warehouse, "kept", SQL, "--strategy", "plain").stderr
+    (tmp_path / "more.csv").write_text("o_id,cust,amount\n7,eve,1.25\n")
+    assert run("load", warehouse, "orders", tmp_path / "more.csv").exit_code == 0
+    assert "looking for what is due …" in run("run", warehouse, "--once").stderr
+    statement = "REFRESH MATERIALIZED VIEW by_region"
+    assert f"{statement} …" in run("sql", warehouse, statement).stderr
+    assert "checking the query …" in run("check", warehouse, SQL).stderr
+    assert run("explain", warehouse, "by_region").stderr == ""
+    with Engine(warehouse) as engine:
+        engine.catalog.set_fact("rates", json.dumps(engine.rates.to_dict()), engine.lease)
+    explained = run("explain", warehouse, "by_region")
+    assert (explained.exit_code, explained.stderr) == (0, "starting Spark …\n"), "what was measured is for one cluster"
 
 
 @pytest.mark.slow
