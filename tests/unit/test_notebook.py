@@ -29,7 +29,7 @@ REPORTS: list[Any] = [
     Verification(EVIL, 1, True, 2),
     Verification("v", 1, False, 2, ((EVIL, 1),), ((None, EVIL),)),
     History(EVIL, [REFRESH.to_dict() | {"at": 0.0}]),
-    WhatIf(EVIL, 1, {EVIL: 2.0}, (Choice("k", EVIL, True, EVIL),), 3, 0.1, 0.2, 0.3, ((0, 1.0),), (0, 1.0)),
+    WhatIf(EVIL, 1, {EVIL: 2.0}, (Choice("k", EVIL, True, EVIL),), 3, 0.1, 0.2, 0.3, ((0, 1.0),), (0, 1.0), 3),
     REPLACEMENT,
     Done(EVIL, "replaced", f"view {EVIL} was replaced", REFRESH.to_dict(), REPLACEMENT),
     Listing([{"name": EVIL, EVIL: 1}]),
