@@ -40,6 +40,8 @@ class Table:
         self._engine = engine
         self.id, self._name, self.key = record.id, record.name, record.key
         self.schema: StructType = StructType.fromJson(json.loads(record.schema_json))
+        self._staged: list[str] = []
+        """Files that one change reads from, gone when it ends."""
 
     def __repr__(self) -> str:
         key = f", key={list(self.key)}" if self.key else ""
@@ -205,9 +207,15 @@ class Table:
         """Write rows aside, so that what the user gave is evaluated exactly once."""
         names = [f"c{i}" for i in range(len(frame.columns) - len(extra))]
         path = self._engine.files.write(frame.toDF(*names, *extra), f"t{self.id}", STAGING)
+        self._staged.append(path)
         return self._engine.spark.read.schema(frame.toDF(*names, *extra).schema).parquet(
             self._engine.files.readable(path)
         )
+
+    def unstage(self) -> None:
+        """Remove what was written aside for a change that is done, or has failed."""
+        while self._staged:
+            self._engine.files.remove(self._staged.pop())
 
     @property
     def files(self) -> WarehouseFiles:
@@ -390,7 +398,10 @@ class _Changing:
         return self._table._engine.spark
 
     def __exit__(self, *error: object) -> None:
-        self._lock.__exit__(None, None, None)
+        try:
+            self._table.unstage()
+        finally:
+            self._lock.__exit__(None, None, None)
 
 
 def _column_names(rows: intake.Rows) -> list[str]:
