@@ -46,6 +46,7 @@ from slackwater.settings import parse_bytes, pinned_settings
 from slackwater.storage.directory import open_catalog
 from slackwater.storage.files import WarehouseFiles
 from slackwater.storage.lease import WriterLease
+from slackwater.storage.records import ViewRecord
 from slackwater.symbols import Symbols, adopt, symbol
 from slackwater.table import Table
 from slackwater.table_schemas import check_table, table_schema
@@ -370,21 +371,23 @@ class Engine(Declaring):
 
     def view(self, name: str) -> View:
         """An existing view."""
-        record = self.catalog.view(name)
+        return self._opened(self.catalog.view(name))
+
+    def views(self) -> list[View]:
+        """All views."""
+        return [self._opened(record) for record in self.catalog.views()]
+
+    def _opened(self, record: ViewRecord) -> View:
         if record.id not in self._views:
             self._views[record.id] = View(self, record)
         found = self._views[record.id]
         if self.read_only:
-            found.name = record.name  # the writer may have renamed it
+            found.follow(record)
         return found
 
-    def views(self) -> list[View]:
-        """All views."""
-        return [self.view(record.name) for record in self.catalog.views()]
-
     def _existing(self, name: str) -> View | None:
-        found = [record.name for record in self.catalog.views() if record.name.casefold() == name.casefold()]
-        return self.view(found[0]) if found else None
+        found = [record for record in self.catalog.views() if record.name.casefold() == name.casefold()]
+        return self._opened(found[0]) if found else None
 
     def swap_view(self, view_id: int, new: View) -> None:
         """Called when a view was replaced by another."""
@@ -450,6 +453,10 @@ class Engine(Declaring):
 
     def status(self) -> dict[str, Any]:
         """What is there: tables with rows, views with the version they stand at, bytes of state and the budget."""
+        with self.catalog.reading():
+            return self._status()
+
+    def _status(self) -> dict[str, Any]:
         version = self.catalog.version()
         views = [v.status() for v in self.views()]  # first: the bytes of views that were not used yet count as well
         return {

@@ -32,7 +32,7 @@ CODES: Final[dict[str, str]] = {
     "VIEW_EXISTS": "A view or table of that name exists already.",
     "VIEW_EMPTY": "The view has no result yet.",
     "VIEW_UNKNOWN": "There is no view of that name.",
-    "VIEW_DROPPED": "The view was dropped.",
+    "VIEW_DROPPED": "The view was dropped, or replaced by another.",
     "QUERY_INVALID": "Spark could not analyze the query.",
     "QUERY_NONDETERMINISTIC": "The query gives different results on the same data.",
     "QUERY_UNSUPPORTED": "The query cannot be kept as a view.",

@@ -61,11 +61,32 @@ RENAMED = {"planned": "auto"}
 
 
 class View:
-    """A standing query. Get one from `Engine.create_view` or `Engine.view`."""
+    """A standing query. Get one from `Engine.create_view` or `Engine.view`.
+
+    In an engine that only reads, each call looks first where the writer has brought the view by now.
+    """
 
     def __init__(self, engine: Engine, record: ViewRecord) -> None:
-        self.engine = engine
-        self.id, self.name, self.version = record.id, record.name, record.version
+        self.engine, self.id = engine, record.id
+        self.only: Callable[[Rel], frozenset[str]] | None = None
+        """The nodes of a plan that may be kept, where an experiment allows no others."""
+        self.states: dict[str, State] = {}
+        self.grown: set[str] = set()
+        """The states of what waits in lookups that a refresh should cut down to what waits indeed."""
+        self.warm: set[str] = set()
+        """The modes of refresh that have run in this process."""
+        self._schema: StructType | None = None
+        self._loaded = False
+        self._dropped = False
+        self._replaces: tuple[View, ViewRecord] | None = None
+        self.replacement: Replacement | None = None
+        """What became of the states of the view that this one replaced."""
+        self._stand(record)
+
+    def _stand(self, record: ViewRecord) -> None:
+        """Be what the catalog says."""
+        self._record = record
+        self.name, self.version = record.name, record.version
         query = json.loads(record.query_json)
         self.columns: tuple[str, ...] = tuple(query["columns"])
         self.order: tuple[str, ...] = tuple(query["order"])
@@ -81,22 +102,9 @@ class View:
         self._planned: tuple[Situation, StatePlan] | None = None
         self.plan: Rel = from_json(json.loads(record.plan_json))
         self.logical_plan: Rel = from_json(options["logical"]) if "logical" in options else self.plan
-        self.only: Callable[[Rel], frozenset[str]] | None = None
-        """The nodes of a plan that may be kept, where an experiment allows no others."""
-        self.states: dict[str, State] = {}
-        self.grown: set[str] = set()
-        """The states of what waits in lookups that a refresh should cut down to what waits indeed."""
-        self.warm: set[str] = set()
-        """The modes of refresh that have run in this process."""
         self.last_program: Program | None = None
         self.last_rows: tuple[int, pa.Table | None] | None = None
         """The result's rows at a version where they are few, to compare the next one with; none where Spark must."""
-        self._schema: StructType | None = None
-        self._loaded = False
-        self._dropped = False
-        self._replaces: tuple[View, ViewRecord] | None = None
-        self.replacement: Replacement | None = None
-        """What became of the states of the view that this one replaced."""
 
     def declare(self, record: ViewRecord) -> None:
         """Take over what can change without changing the result."""
@@ -208,10 +216,10 @@ class View:
         self._check_alive()
         with self.engine.java_names.let_go(), active_session_kept():
             for below in views_read(self.engine, self.inputs):
-                found = verifying.verify(below, examples)
+                found = verifying.verify(below.held_still(), examples)
                 if not found:
                     return found
-            return verifying.verify(self, examples)
+            return verifying.verify(self.held_still(), examples)
 
     def history(self, limit: int | None = None) -> History:
         """Every refresh, the latest first: what it took and should have taken, and the ways that were not taken."""
@@ -284,6 +292,7 @@ class View:
 
     def status(self) -> dict[str, Any]:
         """Where the view stands, and when it is due next."""
+        self._check_alive()
         situation = watch(self)
         verdict = self.policy.judge(situation)
         return {"name": self.name, "version": self.version, "pending_rows": situation.pending_rows,
@@ -294,8 +303,18 @@ class View:
     # --- used by the refresh -------------------------------------------------------------------------
 
     def _check_alive(self) -> None:
-        if self._dropped:
-            raise ViewError("VIEW_DROPPED", f"view {self.name!r} was dropped", "create it again")
+        """Refuse a view that is no more; beside a running writer, stand where that has brought the view by now."""
+        if self._dropped or self.engine.read_only:
+            self.follow(self.engine.catalog.view_by_id(self.id))
+
+    def follow(self, record: ViewRecord) -> None:
+        """In an engine that only reads: be what the catalog says now, unless another thread has seen more of it."""
+        if record != self._record and record.version >= self.version:
+            self._stand(record)
+
+    def held_still(self) -> View:
+        """The view at the version it stands at, even if another thread makes it follow a writer meanwhile."""
+        return View(self.engine, self._record) if self.engine.read_only else self
 
     def result_frame(self, spark: SparkSession, at: int | None = None) -> DataFrame:
         """The result's rows under the plan's column names."""

@@ -67,13 +67,15 @@ def live_view(connection: Connection, view_id: int) -> ViewRecord:
     if row is None:
         raise broken(f"there never was a view with id {view_id}", view_id=view_id)
     if row.dropped_version is not None:
-        raise ViewError(
-            "VIEW_DROPPED",
-            f"view {row.name!r} was dropped at version {row.dropped_version}",
-            "Create it again.",
-            {"view": row.name, "version": row.dropped_version},
-        )
+        raise _dropped(connection, read_as(ViewRecord, row))
     return read_as(ViewRecord, row)
+
+
+def _dropped(connection: Connection, view: ViewRecord) -> ViewError:
+    another = connection.execute(live(schema.views).where(schema.views.c.name == view.name)).one_or_none()
+    message = f"view {view.name!r} was {'replaced' if another else 'dropped'} at version {view.dropped_version}"
+    advice = f"Ask for the new one: engine.view({view.name!r})." if another else "Create it again."
+    return ViewError("VIEW_DROPPED", message, advice, {"view": view.name, "version": view.dropped_version})
 
 
 def segments_of(connection: Connection, owner: str) -> tuple[SegmentRecord, ...]:
