@@ -147,12 +147,14 @@ class Table:
 
     def snapshot(self, version: int | None = None) -> DataFrame:
         """The bag of rows at a version; the latest by default. How far back that goes, `docs/errors.md` says."""
+        self._check_alive()
         at = self._engine.check_version(version)
         frame = self.reader(self._engine.spark).snapshot(self._engine.catalog.segments(f"t{self.id}", at=at))
         return frame.toDF(*(f.name for f in self.schema))
 
     def changes(self, since: int = 0) -> DataFrame:
         """The changes after a version, with `_change_type` and `_version`; history may end as in `snapshot`."""
+        self._check_alive()
         upto = self._engine.catalog.version()
         self._engine.check_version(since)
         segments = self._engine.catalog.segments_between(f"t{self.id}", since, upto, per_version=True)
@@ -160,7 +162,7 @@ class Table:
 
     def relation(self) -> DataFrame:
         """A symbolic, empty DataFrame that stands for the table in a view defined by DataFrames."""
-        self._engine.catalog.table_by_id(self.id)  # refuses a dropped one
+        self._check_alive()
         return self._engine.symbol(self)
 
     def rename(self, name: str) -> None:
@@ -175,6 +177,7 @@ class Table:
 
     def count(self) -> int:
         """The number of rows now, from the catalog alone."""
+        self._check_alive()
         return sum(s.sign * s.row_count for s in self.segments())
 
     def reader(self, spark: SparkSession) -> RelationReader:
@@ -182,6 +185,10 @@ class Table:
         return RelationReader(spark, self._engine.files, self.schema)
 
     # --- inside ----------------------------------------------------------------------------------
+
+    def _check_alive(self) -> None:
+        """Refuse a table that was dropped, here or by the writer beside us: it has no segments, as an empty one has."""
+        self._engine.catalog.table_by_id(self.id)
 
     def _changing(self) -> _Changing:
         return _Changing(self)

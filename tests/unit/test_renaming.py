@@ -148,3 +148,15 @@ def test_all_objects_of_a_table_know_its_name(place: Path, tmp_path: Path) -> No
             held.rename("more")
     with sw.Engine(place, read_only=True) as again:
         assert [table.name for table in again.tables()] == ["orders", "items"]
+
+
+def test_a_dropped_table_is_no_empty_one(place: Path) -> None:
+    with sw.Engine(place) as engine, sw.Engine(place, read_only=True) as reader:
+        held = [engine.create_table("more", SCHEMA), engine.table("more"), reader.table("more")]
+        assert [table.count() for table in held] == [0, 0, 0]
+        engine.drop_table("more")
+        for table in held:
+            for asked in (table.count, table.snapshot, table.changes, table.relation):
+                with pytest.raises(SlackwaterError, match="was dropped") as caught:
+                    asked()
+                assert caught.value.code == "TABLE_UNKNOWN"
