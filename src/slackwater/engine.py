@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -37,6 +38,7 @@ from slackwater.execution.fitting import fit_all
 from slackwater.execution.functions import Functions
 from slackwater.execution.java_names import JavaNames
 from slackwater.execution.leaves import inputs_of, refuse_cycle, refuse_table_while_read, tables_read
+from slackwater.execution.saving import save_all
 from slackwater.execution.sessions import Sessions, active_session_kept, start_spark
 from slackwater.planning.rates import Rates
 from slackwater.planning.strategies import STRATEGIES
@@ -51,6 +53,8 @@ from slackwater.symbols import Symbols, adopt, symbol
 from slackwater.table import Table
 from slackwater.table_schemas import check_table, table_schema
 from slackwater.view import View
+
+_log = logging.getLogger(__name__)
 
 
 class Engine(Declaring):
@@ -128,16 +132,21 @@ class Engine(Declaring):
             self._closed = True
             try:
                 if self._save_states and not self.read_only:
-                    for view in self._views.values():
-                        view.save_states()
+                    save_all(self._views.values())
             finally:
                 for view in self._views.values():
                     view.release_states()
-                if self.lease is not None:
-                    self.lease.release()
+                self._give_lease_back()
                 self.catalog.close()
                 if self._own_spark and self._spark is not None:
                     self._spark.stop()
+
+    def _give_lease_back(self) -> None:
+        try:
+            if self.lease is not None:
+                self.lease.release()
+        except SlackwaterError as error:
+            _log.warning("the writer's lease could not be given back and is left to run out: %s", error)
 
     @property
     def spark(self) -> SparkSession:

@@ -31,6 +31,7 @@ from slackwater.execution.states import State, StateSegment, checkpoint, release
 from slackwater.storage.faults import crash_point
 from slackwater.storage.records import NewSegment, SegmentRecord
 from slackwater.storage.relations import BORN, FILE, POSITION, RelationReader
+from slackwater.storage.uncommitted import remove_uncommitted
 
 if TYPE_CHECKING:
     from slackwater.engine import Engine
@@ -56,15 +57,15 @@ KEEP_VERSIONS = 100
 def compact(view: View) -> None:
     """Merge what has piled up under a view: state segments, result segments, table segments.
 
-    The refresh has been committed. If Spark fails here, it is the next one that merges: this one must not be tried
-    again, for its changes would be applied a second time.
+    The refresh has been committed. Whatever fails here, a full disk too, must not be told as if it had not, and it must
+    not be tried again, for its changes would be applied a second time: it is the next one that merges.
     """
     try:
         compact_states(view)
         result, tables = _piled_up(view)
         compact_result(view, result)
         compact_tables(view.engine, tables)
-    except (PySparkException, Py4JJavaError) as error:
+    except Exception as error:
         _log.warning("what has piled up under the view %s is merged another time: %s", view.name, first_line(error))
 
 
@@ -237,10 +238,14 @@ def _commit_merge(
     engine: Engine, owner: str, old: Sequence[SegmentRecord], new: list[NewSegment], subject: str
 ) -> None:
     kept = [s for s in new if s.row_count]
-    crash_point("compact.before_commit")
-    with engine.catalog.commit("compact", subject, {"segments": len(old)}, engine.lease) as tx:
-        tx.merge_segments(owner, [s.id for s in old], kept)
-        version = tx.version
+    try:
+        crash_point("compact.before_commit")
+        with engine.catalog.commit("compact", subject, {"segments": len(old)}, engine.lease) as tx:
+            tx.merge_segments(owner, [s.id for s in old], kept)
+            version = tx.version
+    except BaseException as error:
+        remove_uncommitted(engine.files, engine.catalog, [s.path for s in new], error)
+        raise
     crash_point("compact.after_commit")
     for segment in new:
         if not segment.row_count:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,12 +13,16 @@ from pyspark.sql.types import IntegerType, StructField, StructType, _parse_datat
 from slackwater.algebra.nodes import Aggregate
 from slackwater.algebra.partials import partial_schema
 from slackwater.algebra.printer import describe
+from slackwater.execution.failures import first_line
 from slackwater.execution.render import WEIGHT
 from slackwater.execution.states import State, checkpoint
 from slackwater.storage.records import NewState, StateRecord
+from slackwater.storage.uncommitted import remove_uncommitted
 
 if TYPE_CHECKING:
     from slackwater.view import View
+
+_log = logging.getLogger(__name__)
 
 
 def save_states(view: View, *, loaded: bool) -> None:
@@ -27,13 +33,27 @@ def save_states(view: View, *, loaded: bool) -> None:
     """
     engine = view.engine
     before = engine.catalog.states(view.id)
-    if loaded:
-        after = _written(view)
-    else:
-        gone = _given_up(view)
-        after = [_as_new(record) for record in before if record.node not in gone]
-    if len(after) < len(before) or (loaded and after):
-        engine.catalog.save_states(view.id, after, engine.lease)
+    after = list[NewState]()
+    try:
+        if loaded:
+            _write(view, after)
+        else:
+            gone = _given_up(view)
+            after += [_as_new(record) for record in before if record.node not in gone]
+        if len(after) < len(before) or (loaded and after):
+            engine.catalog.save_states(view.id, after, engine.lease)
+    except BaseException as error:
+        remove_uncommitted(engine.files, engine.catalog, [state.path for state in after], error)
+        raise
+
+
+def save_all(views: Iterable[View]) -> None:
+    """Save the states of all views at the end; where that fails, the next start makes them again."""
+    for view in views:
+        try:
+            view.save_states()
+        except Exception as error:
+            _log.warning("the states of the view %s are not saved: %s", view.name, first_line(error))
 
 
 def _given_up(view: View) -> frozenset[str]:
@@ -44,10 +64,10 @@ def _as_new(record: StateRecord) -> NewState:
     return NewState(record.node, record.version, record.path, record.row_count, record.byte_count, record.detail)
 
 
-def _written(view: View) -> list[NewState]:
+def _write(view: View, made: list[NewState]) -> None:
     if not view.states:
-        return []
-    engine, made = view.engine, []
+        return
+    engine = view.engine
     spark = engine.sessions.get("batch", view.settings)
     for key, state in view.states.items():
         if state.indexed:
@@ -56,7 +76,6 @@ def _written(view: View) -> list[NewState]:
         described = engine.files.segment(1, path)
         detail = {"weighted": state.weighted}
         made.append(NewState(key, view.version, path, described.row_count, described.byte_count, detail))
-    return made
 
 
 def load_states(view: View) -> dict[str, State]:
