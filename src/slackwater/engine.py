@@ -26,6 +26,7 @@ from slackwater.arrivals.policy_text import as_policy, policy_to_json
 from slackwater.arrivals.scheduler import Scheduler
 from slackwater.arrivals.ticks import Tick
 from slackwater.capture import Captured, capture
+from slackwater.creating import NOT_YET, create_table, create_view
 from slackwater.ddl import parse
 from slackwater.ddl_running import Outcome, run_statement
 from slackwater.declared import Declared, renamed
@@ -216,23 +217,13 @@ class Engine(Declaring):
     # --- tables --------------------------------------------------------------------------------------
 
     def create_table(self, name: str, schema: str | StructType | DataFrame, key: Sequence[str] = ()) -> Table:
-        """Create a table from a DDL string, a Spark schema, or a DataFrame, whose rows are then inserted."""
+        """Create a table from a DDL string, a Spark schema, or a DataFrame, whose rows come in the same commit."""
         if isinstance(schema, str):
             assert self.spark is not None  # noqa: S101 - reading a DDL string needs a running Spark
         fields = table_schema(schema)
         check_table(name, fields, key)
-        with self.writing() as lease:
-            with self.catalog.commit("create_table", name, {}, lease) as tx:
-                record = tx.add_table(name, json.dumps(fields.jsonValue(), sort_keys=True), tuple(key))
-            table = Table(self, record)
-            if isinstance(schema, DataFrame):
-                try:
-                    table.insert(schema)
-                except BaseException:
-                    with self.catalog.commit("drop_table", name, {}, lease) as tx:
-                        tx.drop_table(record.id)
-                    raise
-        return table
+        with self.writing():
+            return create_table(self, name, fields, key, schema if isinstance(schema, DataFrame) else None)
 
     def table(self, name: str) -> Table:
         """An existing table."""
@@ -314,7 +305,7 @@ class Engine(Declaring):
             )
         declared = Declared.of(comment, strict, memory_budget, schedule)
         policy = as_policy(refresh) if refresh is not None else policy_of(schedule_of(declared.schedule))
-        with self.writing() as lease:
+        with self.writing():
             settings = pinned_settings(self.spark)
             captured = renamed(self.capture(query, settings), columns)
             refuse_cycle(self, name, captured.plan)
@@ -328,19 +319,9 @@ class Engine(Declaring):
             if replace and (old := self._existing(name)) is not None:
                 return replace_view(self, old, captured, settings, options, discard_states=discard_states)
             query_json = json.dumps({"sql": captured.sql, "columns": captured.columns, "order": captured.order})
-            with self.catalog.commit("create_view", name, {}, lease) as tx:
-                record = tx.add_view(name, query_json, json.dumps(to_json(captured.plan)), json.dumps(settings),
-                                     json.dumps(options))  # fmt: skip
-            view = self._views[record.id] = View(self, record)
-            if populate:
-                try:
-                    view.refresh()
-                except BaseException:
-                    with self.catalog.commit("drop_view", name, {}, lease) as tx:
-                        tx.drop_view(record.id)
-                    self._views.pop(record.id, None)
-                    raise
-        return view
+            record = ViewRecord(NOT_YET, name, query_json, json.dumps(to_json(captured.plan)), json.dumps(settings),
+                                json.dumps(options), 0, 0, None)  # fmt: skip
+            return create_view(self, record, populate=populate)
 
     def check(self, query: str | DataFrame | Callable[[Mapping[str, DataFrame]], DataFrame]) -> Eligibility:
         """Tell how a query would be refreshed as a view, operator by operator, without making one.
@@ -403,6 +384,10 @@ class Engine(Declaring):
         self._views.pop(view_id, None)
         self._views[new.id] = new
         self.files.sweep(self.catalog.all_paths())
+
+    def hold_view(self, view: View) -> None:
+        """Called by a view that stands at a result, which may be its first."""
+        self._views[view.id] = view
 
     def forget_view(self, view_id: int) -> None:
         """Called by a view that was dropped."""

@@ -207,6 +207,16 @@ class Table:
                              "give key=[…] when the table is created, or delete whole rows")  # fmt: skip
         return StructType([self.schema[p] for p in self.key_positions()])
 
+    def first_rows(self, rows: intake.Rows) -> NewSegment:
+        """Write and check the rows of a table that is about to be made."""
+        plus = self._write_plus(intake.to_frame(rows, self.schema, self._engine.spark, self.name))
+        try:
+            self.check_keys(plus)
+            return self._engine.files.segment(1, plus)
+        except BaseException:
+            self._engine.files.remove(plus)
+            raise
+
     def _write_plus(self, frame: DataFrame) -> str:
         return self._engine.files.write(frame.toDF(*self._physical()), f"t{self.id}")
 

@@ -78,7 +78,7 @@ class View:
         self._schema: StructType | None = None
         self._loaded = False
         self._dropped = False
-        self._replaces: tuple[View, ViewRecord] | None = None
+        self._arrives: tuple[View | None, ViewRecord] | None = None
         self.replacement: Replacement | None = None
         """What became of the states of the view that this one replaced."""
         self._stand(record)
@@ -384,6 +384,7 @@ class View:
         after = {s.rdd_id for state in states.values() for s in state.segments}
         self.version, self.states, self.choices, self.last_program = version, states, choices, program
         self._known_bytes.update(sizes)
+        self.engine.hold_view(self)
         release_unused(self.engine, (s for i, s in before.items() if i not in after))
         share_equal(self)
 
@@ -420,7 +421,7 @@ class View:
 
         From the version before it, its changes would be applied a second time.
         """
-        if self._replaces is not None:
+        if self._arrives is not None:
             return
         record = self.engine.catalog.view_by_id(self.id)
         if record.version != self.version:
@@ -435,11 +436,20 @@ class View:
         if not self._dropped:
             save_states(self, loaded=self._loaded)
 
-    # --- replacing another view --------------------------------------------------------------------
+    # --- coming with the first result ----------------------------------------------------------------
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the commit of the next result makes the view, where there is none."""
+        return self._arrives is not None and self._arrives[0] is None
+
+    def come_with_result(self, record: ViewRecord) -> None:
+        """Be recorded, as the record says, in the commit of the first result; until then go by the record's id."""
+        self._arrives, self._loaded = (None, record), True
 
     def take_place_of(self, old: View, record: ViewRecord) -> None:
-        """Be recorded, as the record says, in the commit of the first result; until then go by the old view's id."""
-        self._replaces, self._loaded = (old, record), True
+        """The same, and in that commit the old view goes; until then this one goes by its id."""
+        self._arrives, self._loaded = (old, record), True
         self._known_bytes = old.known_bytes()
 
     def inherit(self, states: dict[str, State]) -> None:
@@ -451,13 +461,14 @@ class View:
         self.states = dict(states)
 
     def arrive(self, tx: Transaction) -> None:
-        """In the commit of the first result: the replaced view goes, this one comes."""
-        if self._replaces is not None:
-            old, record = self._replaces
-            tx.drop_view(old.id)
+        """In the commit of the first result: this view comes, and one that it replaces goes."""
+        if self._arrives is not None:
+            old, record = self._arrives
+            if old is not None:
+                tx.drop_view(old.id)
             self.id = tx.add_view(record.name, record.query_json, record.plan_json, record.settings_json,
                                   record.options_json).id  # fmt: skip
-            self._replaces = None
+            self._arrives = None
 
     def forget(self) -> None:
         """There is no such view any more."""

@@ -1,4 +1,4 @@
-"""A writer that is killed somewhere: it changes a table, refreshes, merges, polls a folder and saves states.
+"""A writer that is killed somewhere: it changes, makes and drops tables and views, refreshes, merges, polls a folder.
 
 Started as a program, it kills itself at a place of one of its steps: `poll/commit.inside`, or `poll/commit.inside:2`
 for the second time that it gets there.
@@ -30,10 +30,20 @@ ADDED: dict[str, list[Sale]] = {
     "attach": [(1002, "b", 8)],
     "poll": [(1002, "b", 8), (2001, "c", 7), (2002, "c", 8)],
     "refresh again": [(1002, "b", 8), (2001, "c", 7), (2002, "c", 8)],
+    "create table": [(1002, "b", 8), (2001, "c", 7), (2002, "c", 8)],
+    "create view": [(1002, "b", 8), (2001, "c", 7), (2002, "c", 8)],
+    "mark complete": [(1002, "b", 8), (2001, "c", 7), (2002, "c", 8)],
+    "drop view": [(1002, "b", 8), (2001, "c", 7), (2002, "c", 8)],
+    "drop table": [(1002, "b", 8), (2001, "c", 7), (2002, "c", 8)],
     "close": [(1002, "b", 8), (2001, "c", 7), (2002, "c", 8)],
 }
 """The steps in their order, and the rows that are in the table after each, beside those of the start."""
 STEPS = tuple(ADDED)
+MADE: dict[str, tuple[str, ...]] = {
+    "create table": ("more",), "create view": ("more", "counts"), "mark complete": ("more, complete", "counts"),
+    "drop view": ("more, complete",),
+}  # fmt: skip
+"""What the steps leave behind that was not there at the start."""
 
 
 def act(engine: sw.Engine, landing: str, step: Callable[[str], AbstractContextManager[None]]) -> None:
@@ -58,6 +68,16 @@ def act(engine: sw.Engine, landing: str, step: Callable[[str], AbstractContextMa
         source.poll()
     with step("refresh again"):
         view.refresh()
+    with step("create table"):
+        more = engine.create_table("more", engine.spark.range(5).selectExpr("id", "id % 2 AS part"), key=["id"])
+    with step("create view"):
+        counts = engine.create_view("counts", "SELECT part, count(*) AS n FROM more GROUP BY part")
+    with step("mark complete"):
+        more.mark_complete()
+    with step("drop view"):
+        counts.drop()
+    with step("drop table"):
+        engine.drop_table("more")
     with step("close"):
         engine.close()
 

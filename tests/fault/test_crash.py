@@ -25,7 +25,7 @@ import slackwater as sw
 from slackwater.execution import compaction
 from slackwater.storage import faults
 from slackwater.storage.faults import CRASH_POINTS, CRASH_STATUS
-from tests.fault.child import ADDED, EARLY, LIMITS, STEPS, Sale, act
+from tests.fault.child import ADDED, EARLY, LIMITS, MADE, STEPS, Sale, act
 
 pytestmark = [pytest.mark.spark, pytest.mark.fault]
 
@@ -39,19 +39,23 @@ REFRESH = {*CHANGE, "state.after_build", "compact.before_commit", "compact.after
 PASSED = {
     "insert": CHANGE, "delete": CHANGE, "refresh": REFRESH, "upsert": CHANGE, "apply": CHANGE, "delete keys": CHANGE,
     "attach": {*COMMITS}, "poll": {*CHANGE, "source.after_read"}, "refresh again": REFRESH,
-    "close": {*SEGMENTS, "states.saving"},
+    "create table": CHANGE, "create view": CHANGE, "mark complete": {*COMMITS}, "drop view": {*COMMITS},
+    "drop table": {*COMMITS}, "close": {*SEGMENTS, "states.saving"},
 }  # fmt: skip
 """What each step must pass; a refresh also passes `state.before_build` where it makes states."""
 SLICE = (
     ("insert", "segment.after_write"), ("delete", "commit.inside"), ("refresh", "segment.after_write"),
     ("attach", "commit.inside"), ("poll", "source.after_read"), ("refresh again", "commit.inside"),
-    ("refresh again", "compact.after_commit"), ("close", "states.saving"),
+    ("refresh again", "compact.after_commit"), ("create table", "commit.inside"), ("create view", "commit.after"),
+    ("close", "states.saving"),
 )  # fmt: skip
 KILLED = ("refresh/compact.before_commit",)
 KILLED_SLOWLY = (
     "insert/segment.after_write", "delete/commit.inside", "refresh/commit.inside", "refresh/state.after_build",
     "refresh/commit.after:2", "upsert/commit.after", "apply/segment.after_write:2", "delete keys/commit.before",
-    "attach/commit.inside", "poll/source.after_read", "refresh again/compact.after_commit:2", "close/states.saving",
+    "attach/commit.inside", "poll/source.after_read", "refresh again/compact.after_commit:2",
+    "create table/segment.after_write", "create view/commit.inside", "drop view/commit.after",
+    "drop table/commit.inside", "close/states.saving",
 )  # fmt: skip
 
 
@@ -126,9 +130,32 @@ def _rows(step: str, point: str) -> list[Sale]:
     return sorted([*FIRST, *(ADDED[step] if point == "commit.after" else before)])
 
 
-def _check(warehouse: Path, landing: Path, expected: list[Sale], spark: SparkSession) -> None:
+def _made(step: str, point: str) -> tuple[str, ...]:
+    """The tables and views that steps have made, when a process dies there."""
+    before = MADE.get(STEPS[STEPS.index(step) - 1], ()) if step != STEPS[0] else ()
+    return MADE.get(step, ()) if point == "commit.after" else before
+
+
+def _found(engine: sw.Engine) -> tuple[str, ...]:
+    """What is there of what steps have made; all of it whole."""
+    found = list[str]()
+    for table in engine.tables():
+        if table.name == "more":
+            assert sorted(tuple(r) for r in table.snapshot().collect()) == [(n, n % 2) for n in range(5)]
+            found.append("more, complete" if table.complete else "more")
+    for view in engine.views():
+        if view.name == "counts":
+            assert sorted(tuple(r) for r in view.result().collect()) == [(0, 3), (1, 2)]
+            found.append(view.name)
+    return tuple(found)
+
+
+def _check(
+    warehouse: Path, landing: Path, expected: list[Sale], spark: SparkSession, made: tuple[str, ...] = ()
+) -> None:
     with sw.Engine(warehouse, spark=spark) as engine:
         assert not _garbage(engine), "garbage was left behind"
+        assert _found(engine) == made
         sales, view = engine.table("sales"), engine.view("totals")
         assert sorted(tuple(r) for r in sales.snapshot().collect()) == expected
         assert view.verify(), "the last committed result is wrong"
@@ -155,7 +182,7 @@ def _check_image(image: Image, landing: Path, tmp_path: Path, spark: SparkSessio
         catalog.execute("UPDATE lease SET expires_at = 0")
     catalog.close()
     try:
-        _check(warehouse, landing, _rows(image.step, image.point), spark)
+        _check(warehouse, landing, _rows(image.step, image.point), spark, _made(image.step, image.point))
     except Exception as error:
         raise AssertionError(f"killed during {image.step!r} at {image.point}: {error}") from error
 
@@ -197,7 +224,8 @@ def test_a_killed_writer(place: str, prepared: Path, tmp_path: Path, spark: Spar
     done = subprocess.run(command, env=dict(os.environ), capture_output=True, timeout=300)
     assert done.returncode == CRASH_STATUS, f"{place} was not reached: {done.stderr.decode()[-3000:]}"
     step, point = place.split("/")
-    _check(tmp_path / "wh", tmp_path / "landing", _rows(step, point.split(":")[0]), spark)
+    point = point.split(":")[0]
+    _check(tmp_path / "wh", tmp_path / "landing", _rows(step, point), spark, _made(step, point))
 
 
 @pytest.mark.parametrize(("point", "commits"), [("commit.inside", 0), ("commit.after", 1)])

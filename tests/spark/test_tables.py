@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, NullType, StructField, StructType
 
 import slackwater as sw
+from tests.spark.landed import left_behind
 from tests.spark.tabled import bag, refused, table_names
 
 # --- schemas ---------------------------------------------------------------------------------------------------------
@@ -262,3 +263,47 @@ def test_maps_cannot_be_compared(warehouse: sw.Engine, make: Callable[..., sw.Ta
         table.delete([(1, {"a": 1})])
     with refused(warehouse, "TYPE_UNSUPPORTED"):
         table.apply([{"k": 1, "m": {"a": 1}, "_weight": -1}])
+
+
+# --- the first rows --------------------------------------------------------------------------------------------------
+
+
+def test_a_table_comes_with_its_rows_or_not_at_all(engine: sw.Engine, spark: SparkSession) -> None:
+    rows = spark.range(3).selectExpr("id", "id * 2 AS v")
+    table = engine.create_table("t", rows, key=["id"])
+    assert (engine.catalog.version(), table.count()) == (1, 3)
+    assert sorted(tuple(r) for r in table.snapshot(1).collect()) == [(0, 0), (1, 2), (2, 4)]
+    files = left_behind(engine)
+    for bad, code in (
+        (rows.unionAll(rows), "KEY_DUPLICATE"),
+        (rows.selectExpr("nullif(id, 1) AS id", "v"), "KEY_NULL"),
+    ):
+        with refused(engine, code):
+            engine.create_table("u", bad, key=["id"])
+    with refused(engine, "TABLE_EXISTS"):
+        engine.create_table("T", rows)
+    assert (engine.catalog.version(), left_behind(engine)) == (1, files)
+    empty = engine.create_table("u", rows.where("id < 0"))
+    assert (empty.count(), left_behind(engine)) == (0, files)
+    empty.insert([(1, 1)])
+    table.delete_keys([(2,)])
+    assert sorted(tuple(r) for r in table.snapshot().collect()) == [(0, 0), (1, 2)]
+
+
+def test_a_view_comes_with_its_result_or_not_at_all(engine: sw.Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine.create_table("t", "a INT").insert([(1,), (2,)])
+    version = engine.catalog.version()
+    monkeypatch.setenv("SLACKWATER_FAIL_AT", "commit.inside")
+    with pytest.raises((sw.SlackwaterError, OSError)):
+        engine.create_view("v", "SELECT sum(a) AS s FROM t")
+    monkeypatch.delenv("SLACKWATER_FAIL_AT")
+    assert (engine.views(), engine.catalog.version(), left_behind(engine)) == ([], version, [])
+    view = engine.create_view("v", "SELECT sum(a) AS s FROM t", strategy="incremental")
+    assert (view.version, engine.catalog.version()) == (version + 1, version + 1)
+    assert engine.view("v") is view
+    assert [commit.kind for commit in engine.catalog.commits(2)] == ["create_view", "change"]
+    with pytest.raises(sw.SlackwaterError, match="VIEW_EXISTS"):
+        engine.create_view("V", "SELECT count(*) AS s FROM t")
+    engine.table("t").insert([(3,)])
+    assert view.refresh().mode == "incremental"
+    assert view.verify()

@@ -440,7 +440,8 @@ class Refresher:
         reason = "; ".join((reason, *self.outlook.notes)) if self.outlook is not None else reason
         functions = {"functions": engine.functions.records(view.functions)}
         try:
-            with engine.catalog.commit("refresh", view.name, {"mode": mode}, engine.lease) as tx:
+            kind = "create_view" if view.is_new else "refresh"
+            with engine.catalog.commit(kind, view.name, {"mode": mode}, engine.lease) as tx:
                 view.arrive(tx)
                 tx.add_segments(f"v{view.id}", outcome.segments)
                 report = Refresh(

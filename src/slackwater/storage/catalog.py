@@ -225,6 +225,11 @@ class Catalog:
         with self.database.read() as connection:
             return self._known(connection, ("table", name), find)
 
+    def check_free(self, name: str, *, view: bool) -> None:
+        """Refuse a name that a new table or view cannot have; what is made says so itself, but later."""
+        with self.database.read() as connection:
+            rows.check_free(connection, name, view=view)
+
     def table_by_id(self, table_id: int) -> TableRecord:
         """Find a table by its id; a dropped one is TABLE_UNKNOWN even if its name was given to another."""
         with self.database.read() as connection:

@@ -102,3 +102,19 @@ def check_name(name: str) -> None:
         reason = "it holds a control character or half a character"
     if reason:
         raise SlackwaterError("NAME_INVALID", f"{name[:80]!r} cannot be a name: {reason}", "Choose another name.")
+
+
+def check_free(connection: Connection, name: str, *, view: bool, renamed: int | None = None) -> None:
+    """Refuse a name that is taken; what is renamed may take its own in another case."""
+    check_name(name)
+    for table, kind in ((schema.tables, "table"), (schema.views, "view")):
+        same = table.c.name_key == name.casefold()
+        if found := connection.execute(live(table).where(same)).one_or_none():
+            if found.id == renamed and (table is schema.views) == view and found.name != name:
+                continue
+            message = f"there is a {kind} {found.name!r} already; tables and views share their names, in any case"
+            advice = "Choose another name or drop it first."
+            details = {"name": name, "found": found.name, "kind": kind}
+            if view:
+                raise ViewError("VIEW_EXISTS", message, advice, details)
+            raise TableError("TABLE_EXISTS", message, advice, details)

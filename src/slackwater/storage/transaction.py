@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Table, and_, delete, insert, select, update
 
-from slackwater.errors import SourceError, TableError, ViewError
+from slackwater.errors import SourceError
 from slackwater.storage import coverage, forecasts, rows, schema
 from slackwater.storage.records import (
     NewSegment,
@@ -36,7 +36,7 @@ class Transaction:
 
     def add_table(self, name: str, schema_json: str, key: Sequence[str] = ()) -> TableRecord:
         """Record a new table."""
-        self._check_free(name, view=False)
+        rows.check_free(self._connection, name, view=False)
         values = {"name": name, "name_key": name.casefold(), "schema_json": schema_json, "key_json": list(key)}
         row = self._insert(schema.tables, {**values, "complete": False, "created_version": self.version})
         return rows.as_table(row)
@@ -64,7 +64,7 @@ class Transaction:
         self, name: str, query_json: str, plan_json: str, settings_json: str, options_json: str, version: int = 0
     ) -> ViewRecord:
         """Record a new view; `version` is where its result stands: 0, the empty warehouse, before its first refresh."""
-        self._check_free(name, view=True)
+        rows.check_free(self._connection, name, view=True)
         row = self._insert(
             schema.views,
             {
@@ -225,7 +225,7 @@ class Transaction:
         return tuple(rows.read_as(SegmentRecord, row) for row in self._connection.execute(made, values))
 
     def _rename(self, table: Table, row_id: int, name: str) -> None:
-        self._check_free(name, view=table is schema.views, renamed=row_id)
+        rows.check_free(self._connection, name, view=table is schema.views, renamed=row_id)
         self._update(table, table.c.id == row_id, name=name, name_key=name.casefold())
 
     def _drop(self, table: Table, row_id: int, owner: str) -> None:
@@ -242,21 +242,6 @@ class Transaction:
             find = rows.live_table if owner.startswith("t") else rows.live_view
             find(self._connection, int(owner[1:]))
             self._alive.add(owner)
-
-    def _check_free(self, name: str, *, view: bool, renamed: int | None = None) -> None:
-        """Refuse a name that is taken; what is renamed may take its own in another case."""
-        rows.check_name(name)
-        for table, kind in ((schema.tables, "table"), (schema.views, "view")):
-            same = table.c.name_key == name.casefold()
-            if found := self._connection.execute(rows.live(table).where(same)).one_or_none():
-                if found.id == renamed and (table is schema.views) == view and found.name != name:
-                    continue
-                message = f"there is a {kind} {found.name!r} already; tables and views share their names, in any case"
-                advice = "Choose another name or drop it first."
-                details = {"name": name, "found": found.name, "kind": kind}
-                if view:
-                    raise ViewError("VIEW_EXISTS", message, advice, details)
-                raise TableError("TABLE_EXISTS", message, advice, details)
 
     def _insert(self, table: Table, values: Mapping[str, object]) -> Any:
         return self._connection.execute(insert(table).values(**values).returning(table)).one()
