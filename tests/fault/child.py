@@ -16,9 +16,8 @@ from pyspark.sql import SparkSession
 import slackwater as sw
 from slackwater.execution import compaction
 
-LIMITS = ("STATE_SEGMENTS", "RESULT_SEGMENTS", "TABLE_SEGMENTS")
-EARLY = 2
-"""So many segments are enough to be merged."""
+LIMITS = {"STATE_SEGMENTS": 2, "RESULT_SEGMENTS": 2, "TABLE_SEGMENTS": 2, "KEEP_VERSIONS": 0}
+"""So few segments are enough to be merged, and what they were merged from is forgotten by the next merge."""
 Sale = tuple[int, str, int]
 ADDED: dict[str, list[Sale]] = {
     "insert": [(1001, "a", 5), (1002, "b", 6)],
@@ -83,8 +82,8 @@ def act(engine: sw.Engine, landing: str, step: Callable[[str], AbstractContextMa
 
 
 def main(warehouse: str, landing: str, place: str) -> None:
-    for limit in LIMITS:
-        setattr(compaction, limit, EARLY)
+    for limit, value in LIMITS.items():
+        setattr(compaction, limit, value)
     spark = (
         SparkSession.builder.master("local[1]")
         .config("spark.ui.enabled", "false")

@@ -25,7 +25,7 @@ import slackwater as sw
 from slackwater.execution import compaction
 from slackwater.storage import faults
 from slackwater.storage.faults import CRASH_POINTS, CRASH_STATUS
-from tests.fault.child import ADDED, EARLY, LIMITS, MADE, STEPS, Sale, act
+from tests.fault.child import ADDED, LIMITS, MADE, STEPS, Sale, act
 
 pytestmark = [pytest.mark.spark, pytest.mark.fault]
 
@@ -35,10 +35,11 @@ FIRST: list[Sale] = [*((i, "abc"[i % 3], i) for i in range(60)), (100, "a", 1000
 COMMITS = ("commit.before", "commit.inside", "commit.after")
 SEGMENTS = ("segment.before_write", "segment.after_write")
 CHANGE = {*COMMITS, *SEGMENTS}
+FORGETTING = {"forget.before_commit", "forget.after_commit"}
 REFRESH = {*CHANGE, "state.after_build", "compact.before_commit", "compact.after_commit"}
 PASSED = {
     "insert": CHANGE, "delete": CHANGE, "refresh": REFRESH, "upsert": CHANGE, "apply": CHANGE, "delete keys": CHANGE,
-    "attach": {*COMMITS}, "poll": {*CHANGE, "source.after_read"}, "refresh again": REFRESH,
+    "attach": {*COMMITS}, "poll": {*CHANGE, "source.after_read"}, "refresh again": {*REFRESH, *FORGETTING},
     "create table": CHANGE, "create view": CHANGE, "mark complete": {*COMMITS}, "drop view": {*COMMITS},
     "drop table": {*COMMITS}, "close": {*SEGMENTS, "states.saving"},
 }  # fmt: skip
@@ -46,7 +47,8 @@ PASSED = {
 SLICE = (
     ("insert", "segment.after_write"), ("delete", "commit.inside"), ("refresh", "segment.after_write"),
     ("attach", "commit.inside"), ("poll", "source.after_read"), ("refresh again", "commit.inside"),
-    ("refresh again", "compact.after_commit"), ("create table", "commit.inside"), ("create view", "commit.after"),
+    ("refresh again", "compact.after_commit"), ("refresh again", "forget.after_commit"),
+    ("create table", "commit.inside"), ("create view", "commit.after"),
     ("close", "states.saving"),
 )  # fmt: skip
 KILLED = ("refresh/compact.before_commit",)
@@ -54,8 +56,8 @@ KILLED_SLOWLY = (
     "insert/segment.after_write", "delete/commit.inside", "refresh/commit.inside", "refresh/state.after_build",
     "refresh/commit.after:2", "upsert/commit.after", "apply/segment.after_write:2", "delete keys/commit.before",
     "attach/commit.inside", "poll/source.after_read", "refresh again/compact.after_commit:2",
-    "create table/segment.after_write", "create view/commit.inside", "drop view/commit.after",
-    "drop table/commit.inside", "close/states.saving",
+    "refresh again/forget.after_commit", "create table/segment.after_write", "create view/commit.inside",
+    "drop view/commit.after", "drop table/commit.inside", "close/states.saving",
 )  # fmt: skip
 
 
@@ -117,8 +119,8 @@ def images(prepared: Path, spark: SparkSession, tmp_path_factory: pytest.TempPat
     shutil.copytree(prepared / "wh", root / "wh")
     recorder = Recorder(root / "wh", root)
     with pytest.MonkeyPatch.context() as patch:
-        for limit in LIMITS:
-            patch.setattr(compaction, limit, EARLY)
+        for limit, value in LIMITS.items():
+            patch.setattr(compaction, limit, value)
         with sw.Engine(root / "wh", spark=spark) as engine:
             act(engine, str(prepared / "landing"), recorder.step)
     return recorder.images

@@ -257,7 +257,9 @@ def vacuum(engine: Engine, owner: str, before: int) -> None:
     """Forget superseded segments that are older than a version, and remove their files."""
     old = engine.catalog.superseded(owner, before)
     if old:
+        crash_point("forget.before_commit")
         engine.catalog.forget_segments([s.id for s in old], engine.lease)
+        crash_point("forget.after_commit")
         named = engine.catalog.all_paths()
         for segment in old:
             if segment.path not in named:

@@ -23,6 +23,8 @@ CRASH_POINTS: Final = (
     "state.after_build",
     "compact.before_commit",
     "compact.after_commit",
+    "forget.before_commit",
+    "forget.after_commit",
     "source.after_read",
     "states.saving",
 )
