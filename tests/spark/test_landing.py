@@ -296,6 +296,22 @@ def test_a_first_version_of_many_segments_is_merged(
     assert left_behind(engine) == []
 
 
+def test_a_poll_reads_no_reports_of_earlier_ones(
+    engine: sw.Engine, landing: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is one for each file that ever came: whoever asks for all of them waits longer every day."""
+    table = engine.create_table("orders", SCHEMA)
+    source = table.landing_directory(str(landing))
+    land(landing, "1.csv", HEADER + line(1))
+    land(landing, "bad.csv", HEADER + "x,y,z,w\n")
+    assert source.poll().applied == ("1.csv",)
+    monkeypatch.setattr(engine.catalog, "source_files", None)
+    assert source.poll() == Poll("orders")
+    land(landing, "2.csv", HEADER + line(2))
+    assert source.poll().applied == ("2.csv",)
+    assert ids(table) == [1, 2]
+
+
 def test_files_whose_keys_collide_are_set_aside(engine: sw.Engine, landing: Path) -> None:
     table = engine.create_table("keyed", SCHEMA, key=["id"])
     table.insert([(1, "old", None, None)])

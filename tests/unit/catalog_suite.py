@@ -334,6 +334,11 @@ class CatalogSuite(WithCatalog):
         with catalog.commit("change", "orders") as tx:
             tx.add_source_files(source.id, [NewSourceFile("a.csv", file.size, file.mtime_ns + 1)])
         assert len(catalog.source_files(source.id)) == 2
+        both = {("a.csv", file.size, file.mtime_ns), ("a.csv", file.size, file.mtime_ns + 1)}
+        assert catalog.seen_files(source.id, ["a.csv", "b.csv"]) == both
+        assert catalog.seen_files(source.id, ["b.csv"]) == catalog.seen_files(source.id, []) == frozenset()
+        assert catalog.seen_files(source.id, ["a.csv", *(f"{n}.csv" for n in range(40_000))]) == both
+        assert catalog.seen_files(source.id + 1, ["a.csv"]) == frozenset()
         with catalog.commit("source", "orders") as tx:
             tx.drop_source(source.id)
         assert (catalog.sources(table.id), catalog.source_files(source.id)) == ((), ())

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,8 +104,8 @@ def missing(path: str, reason: str) -> SourceError:
                        "create it, or give the path of another local directory", {"path": path})  # fmt: skip
 
 
-def waiting(directory: int, seen: Container[Identity]) -> list[Candidate]:
-    """List the finished files that were not seen before, in the order of their arrival."""
+def finished(directory: int) -> list[Candidate]:
+    """List the files that are whole, as their names say, in the order of their arrival."""
     found = []
     with os.scandir(directory) as entries:
         for entry in entries:
@@ -115,7 +115,7 @@ def waiting(directory: int, seen: Container[Identity]) -> list[Candidate]:
                 candidate = Candidate.of(entry.name, entry.stat(follow_symlinks=False))
             except FileNotFoundError:  # renamed or removed since it was listed
                 continue
-            if not stat.S_ISDIR(candidate.mode) and candidate.identity not in seen:
+            if not stat.S_ISDIR(candidate.mode):
                 found.append(candidate)
     return sorted(found, key=lambda candidate: (candidate.mtime_ns, candidate.name))
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from slackwater.errors import SourceError
 from slackwater.execution.compaction import compact_table
-from slackwater.sources.candidates import missing, opened, waiting
+from slackwater.sources.candidates import finished, missing, opened
 from slackwater.sources.options import check_options, normal_format, normal_options
 from slackwater.sources.polling import PollRun
 from slackwater.sources.polls import LandedFile, Poll, RejectedFile
@@ -72,8 +72,9 @@ class LandingDirectory:
         any case the next poll goes on from what is committed.
         """
         with self.table._changing(), opened(self.path) as directory:
-            seen = {(r.file, r.size, r.mtime_ns) for r in self.table._engine.catalog.source_files(self.id)}
-            found = waiting(directory, seen)
+            there = finished(directory)
+            seen = self.table._engine.catalog.seen_files(self.id, [candidate.file for candidate in there])
+            found = [candidate for candidate in there if candidate.identity not in seen]
             if not found:
                 return Poll(self.table.name)
             poll = PollRun(self.table, self.id, self.format, self.options).run(directory, found)

@@ -31,7 +31,7 @@ from slackwater.storage.records import (
     TableRecord,
     ViewRecord,
 )
-from slackwater.storage.source_files import write_source_files
+from slackwater.storage.source_files import seen_files, write_source_files
 from slackwater.storage.transaction import Transaction, replace_states
 
 T = TypeVar("T")
@@ -368,6 +368,11 @@ class Catalog:
         table = schema.source_files
         order = (table.c.file, table.c.mtime_ns, table.c.size)
         return self._all(SourceFileRecord, select(table).filter_by(source_id=source_id).order_by(*order))
+
+    def seen_files(self, source_id: int, files: Collection[str]) -> frozenset[tuple[str, int, int]]:
+        """Give name, size and time of change of a source's files that were applied or rejected, as far as asked for."""
+        with self.database.read() as connection:
+            return seen_files(connection, source_id, files)
 
     def _all(self, record: type[rows.R], query: Select[Any]) -> tuple[rows.R, ...]:
         with self.database.read() as connection:

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from typing import Final
 
 from sqlalchemy import Connection, and_, insert, select, update
 
 from slackwater.storage import schema
 from slackwater.storage.records import NewSourceFile, broken
+
+_BY_NAME: Final = 500
+"""Up to so many files are asked for by name: a statement cannot hold any number of them."""
+
+
+def seen_files(connection: Connection, source_id: int, files: Collection[str]) -> frozenset[tuple[str, int, int]]:
+    """Read name, size and time of change of the files that were applied or rejected: at least of those asked for."""
+    table = schema.source_files
+    query = select(table.c.file, table.c.size, table.c.mtime_ns).where(table.c.source_id == source_id)
+    if len(files) <= _BY_NAME:
+        query = query.where(table.c.file.in_(files))
+    return frozenset((row.file, row.size, row.mtime_ns) for row in connection.execute(query))
 
 
 def write_source_files(
