@@ -18,6 +18,7 @@ PINNED = (
     "spark.sql.mapKeyDedupPolicy",
     "spark.sql.legacy.timeParserPolicy",
     "spark.sql.legacy.sizeOfNull",
+    "spark.sql.legacy.statisticalAggregate",
     "spark.sql.legacy.castComplexTypesToString.enabled",
     "spark.sql.groupByOrdinal",
     "spark.sql.orderByOrdinal",

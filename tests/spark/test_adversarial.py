@@ -254,6 +254,22 @@ def test_pinned_settings_win(warehouse: sw.Engine, spark: SparkSession) -> None:
     assert view.settings["spark.sql.session.timeZone"] == "UTC"
 
 
+def test_the_older_answer_for_too_few_rows(warehouse: sw.Engine, spark: SparkSession) -> None:
+    """Spark can be told to say NaN where the variance of one row is NULL otherwise."""
+    table = warehouse.create_table(fresh("t"), "g STRING, v INT")
+    table.insert([("one", 1), ("two", 1), ("two", 3)])
+    query = f"SELECT g, var_samp(v) AS v, stddev_samp(v) AS s FROM {table.name} GROUP BY g"
+    with session_with(spark, legacy__statisticalAggregate="true"):
+        older = warehouse.create_view(fresh(), query)
+    newer = warehouse.create_view(fresh(), query, strategy="incremental")
+    table.insert([("new", 7), ("two", 5)])
+    settle(older, "recompute")
+    settle(newer)
+    assert "statisticalAggregate" in str(older.explain())
+    assert sorted(map(repr, rows(older))) == ["('new', nan, nan)", "('one', nan, nan)", "('two', 4.0, 2.0)"]
+    assert sorted(rows(newer)) == [("new", None, None), ("one", None, None), ("two", 4.0, 2.0)]
+
+
 def test_timestamps_when_the_clock_goes_back(warehouse: sw.Engine, spark: SparkSession) -> None:
     table = warehouse.create_table(fresh("t"), "n INT, at TIMESTAMP")
     start = dt.datetime(2024, 11, 3, 4, tzinfo=dt.timezone.utc)

@@ -76,6 +76,9 @@ def _read_all(tree: Tree, exprs: ExpressionReader) -> tuple[Expr, ...]:
 
 
 def _check_properties(tree: Tree, *known: str) -> None:
+    if tree.props.get("nullOnDivideByZero") is False:
+        # What we merge says NULL of too few rows, as Spark does unless it is told to say NaN.
+        raise Unsupported("EXPRESSION_UNSUPPORTED", tree.name, "spark.sql.legacy.statisticalAggregate is on")
     extra = {k: v for k, v in tree.props.items() if k not in _SILENT and k not in known and not _is_index(v)}
     if any(v not in (None, [], {}) for v in extra.values()):
         raise Unsupported("EXPRESSION_UNSUPPORTED", tree.name, f"its properties {sorted(extra)} have no place in SQL")
