@@ -11,7 +11,10 @@ def in_microseconds(data: pa.Table) -> pa.Table:
     Lists become those of one kind. In others Spark does not find the times without a zone, and takes them for UTC.
     """
     wanted = pa.schema([field.with_type(_coarser(field.type)) for field in data.schema])
-    return data if wanted.types == data.schema.types else data.cast(wanted)
+    if wanted.types == data.schema.types:
+        return data
+    # What is cast of no rows has no piece to tell its type from.
+    return data.cast(wanted) if data.num_rows else wanted.empty_table()
 
 
 def _coarser(given: pa.DataType) -> pa.DataType:

@@ -6,9 +6,9 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
+from slackwater.intake import Rows
 from slackwater.storage.records import NewSegment, TableRecord, ViewRecord
 from slackwater.storage.uncommitted import remove_uncommitted
 from slackwater.table import Table
@@ -22,7 +22,7 @@ NOT_YET = 0
 
 
 def create_table(
-    engine: Engine, name: str, fields: StructType, key: Sequence[str], rows: DataFrame | None
+    engine: Engine, name: str, fields: StructType, key: Sequence[str], rows: Rows | None
 ) -> Table:  # fmt: skip
     """Record a table, and its first rows where there are any."""
     engine.catalog.check_free(name, view=False)  # before rows are written for nothing; the commit looks again

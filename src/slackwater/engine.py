@@ -41,6 +41,7 @@ from slackwater.execution.java_names import JavaNames
 from slackwater.execution.leaves import inputs_of, refuse_cycle, refuse_table_while_read, tables_read
 from slackwater.execution.saving import save_all
 from slackwater.execution.sessions import Sessions, active_session_kept, start_spark
+from slackwater.intake import Rows, frame_schema, is_tabular
 from slackwater.planning.rates import Rates
 from slackwater.planning.strategies import STRATEGIES
 from slackwater.replacing import replace_view
@@ -216,14 +217,18 @@ class Engine(Declaring):
 
     # --- tables --------------------------------------------------------------------------------------
 
-    def create_table(self, name: str, schema: str | StructType | DataFrame, key: Sequence[str] = ()) -> Table:
-        """Create a table from a DDL string, a Spark schema, or a DataFrame, whose rows come in the same commit."""
+    def create_table(self, name: str, schema: str | StructType | Rows, key: Sequence[str] = ()) -> Table:
+        """Create a table from a DDL string, a Spark schema, or rows that come in the same commit.
+
+        Such rows are a Spark, pandas or polars DataFrame, or an Arrow table.
+        """
         if isinstance(schema, str):
             assert self.spark is not None  # noqa: S101 - reading a DDL string needs a running Spark
-        fields = table_schema(schema)
+        rows = schema if is_tabular(schema) else None
+        fields = table_schema(schema) if rows is None else frame_schema(rows, self.spark)
         check_table(name, fields, key)
         with self.writing():
-            return create_table(self, name, fields, key, schema if isinstance(schema, DataFrame) else None)
+            return create_table(self, name, fields, key, rows)
 
     def table(self, name: str) -> Table:
         """An existing table."""

@@ -28,10 +28,8 @@ def to_frame(rows: Rows, schema: StructType, spark: SparkSession, table: str) ->
     """A DataFrame with the columns of `schema`, in its order and types; anything else is refused with a code."""
     if isinstance(rows, DataFrame):
         frame = rows
-    elif isinstance(rows, pa.Table | pa.RecordBatch):
-        frame = _from_arrow(rows, schema, spark, table)
-    elif _is_frame(rows, "polars"):
-        frame = _from_arrow(rows.to_arrow(), schema, spark, table)
+    elif isinstance(rows, pa.Table | pa.RecordBatch) or _is_frame(rows, "polars"):
+        frame = _from_arrow(_as_arrow(rows), schema, spark, table)
     elif _is_frame(rows, "pandas"):
         frame = _from_pandas(rows, schema, spark, table)
     elif isinstance(rows, Sequence) and not isinstance(rows, str | bytes):
@@ -43,6 +41,32 @@ def to_frame(rows: Rows, schema: StructType, spark: SparkSession, table: str) ->
             "give a Spark, pandas or polars DataFrame, an Arrow table, or a list of dicts or tuples",
         )
     return _fitted(frame, schema, table)
+
+
+def frame_schema(rows: Rows, spark: SparkSession) -> StructType:
+    """The columns of a DataFrame or an Arrow table, as Spark would have them."""
+    if isinstance(rows, DataFrame):
+        return rows.schema
+    try:
+        # The types of a column of pandas that has none of its own are those that Arrow finds in it.
+        data = pa.Table.from_pandas(rows, preserve_index=False) if _is_frame(rows, "pandas") else _as_arrow(rows)
+        return spark.createDataFrame(in_microseconds(data.schema.empty_table())).schema
+    except (PySparkException, pa.ArrowException, TypeError, ValueError) as error:
+        first = str(error).splitlines()[0][:300]
+        raise TableError("SCHEMA_INVALID", f"Spark has no types for columns of the {type(rows).__name__}: {first}",
+                         "give a DDL string such as 'id BIGINT, name STRING', and insert rows") from error  # fmt: skip
+
+
+def is_tabular(rows: Rows) -> bool:
+    """Whether these rows say by themselves which columns they have, and of which types."""
+    known = isinstance(rows, DataFrame | pa.Table | pa.RecordBatch)
+    return known or _is_frame(rows, "polars") or _is_frame(rows, "pandas")
+
+
+def _as_arrow(rows: Rows) -> pa.Table:
+    if _is_frame(rows, "polars"):
+        return rows.to_arrow()
+    return pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
 
 
 def _is_frame(rows: Rows, library: str) -> bool:
@@ -65,8 +89,7 @@ def check_columns(given: Sequence[str], schema: StructType, table: str) -> None:
         raise TableError("COLUMN_EXTRA", f"a column of {table!r} is given twice", "give each column once")
 
 
-def _from_arrow(rows: pa.Table | pa.RecordBatch, schema: StructType, spark: SparkSession, table: str) -> DataFrame:
-    data = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
+def _from_arrow(data: pa.Table, schema: StructType, spark: SparkSession, table: str) -> DataFrame:
     check_columns(data.column_names, schema, table)
     try:
         return spark.createDataFrame(in_microseconds(data))

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import cast
 
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
 from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StructType
 
 from slackwater.capture.type_names import twin_field
@@ -15,17 +14,15 @@ from slackwater.errors import TableError
 RESERVED = ("_w", "_n", "_d", "_file", "_pos", "_born", "_change_type", "_version", "_weight")
 
 
-def table_schema(schema: str | StructType | DataFrame) -> StructType:
-    """The columns that a DDL string, a Spark schema or a DataFrame names; a string needs a running Spark."""
-    if isinstance(schema, DataFrame):
-        return schema.schema
+def table_schema(schema: str | StructType) -> StructType:
+    """The columns that a DDL string or a Spark schema names; a string needs a running Spark."""
     if isinstance(schema, StructType):
         return schema
     if not isinstance(schema, str):
         raise TableError(
             "SCHEMA_INVALID",
             f"a {type(schema).__name__} is no schema",
-            "give a DDL string, a StructType or a DataFrame",
+            "give a DDL string, a StructType, a Spark, pandas or polars DataFrame, or an Arrow table",
         )
     try:
         return cast(StructType, StructType.fromDDL(schema))

@@ -307,3 +307,43 @@ def test_a_view_comes_with_its_result_or_not_at_all(engine: sw.Engine, monkeypat
     engine.table("t").insert([(3,)])
     assert view.refresh().mode == "incremental"
     assert view.verify()
+
+
+def test_tables_from_frames_that_are_not_sparks(engine: sw.Engine) -> None:
+    days = [dt.date(2024, 2, 29), None]
+    amounts = [Decimal("1.50"), None]
+    arrow = pa.table({"id": pa.array([1, 2], pa.int32()), "name": ["a", None], "day": days, "at": [NOON, None],
+                      "amount": pa.array(amounts, pa.decimal128(12, 2)), "list": [[1.5], []]})  # fmt: skip
+    wanted = [(1, "a", days[0], NOON.timestamp(), amounts[0], [1.5]), (2, None, None, None, None, [])]
+    types = ["int", "string", "date", "timestamp", "decimal(12,2)", "array<double>"]
+    given = {"arrow": arrow, "batch": arrow.to_batches()[0], "polars": pl.from_arrow(arrow)}
+    for name, rows in given.items():
+        table = engine.create_table(name, rows, key=["id"])
+        assert [f.dataType.simpleString() for f in table.schema] == types, name
+        found = table.snapshot().selectExpr("id", "name", "day", "unix_timestamp(at)", "amount", "list").collect()
+        assert sorted(tuple(row) for row in found) == wanted, name
+        with refused(engine, "KEY_EXISTS"):
+            table.insert(arrow)
+        table.insert(rows.slice(0, 0))
+        assert (table.count(), engine.create_table(f"no {name}", rows.slice(0, 0)).schema) == (2, table.schema)
+    frame = pd.DataFrame({"id": [1, 2], "x": [0.5, math.nan], "name": ["a", None], "day": days}, index=[7, 8])
+    table = engine.create_table("pandas", frame)
+    assert [f.dataType.simpleString() for f in table.schema] == ["bigint", "double", "string", "date"]
+    assert bag(table) == Counter({(1, "0.5", "a", days[0]): 1, (2, None, None, None): 1})
+
+
+@pytest.mark.parametrize(
+    ("rows", "code"),
+    [
+        (pa.table({"a": pa.array([1], pa.uint64())}), "SCHEMA_INVALID"),
+        (pd.DataFrame({"a": [1, "one"]}), "SCHEMA_INVALID"),
+        (pd.DataFrame({"a": [None, None]}), "TYPE_UNSUPPORTED"),
+        (pa.table({"a": pa.nulls(2)}), "TYPE_UNSUPPORTED"),
+        (pd.Series([1]), "SCHEMA_INVALID"),
+        (pl.LazyFrame({"a": [1]}), "SCHEMA_INVALID"),
+        ([{"a": 1}], "SCHEMA_INVALID"),
+    ],
+)
+def test_frames_that_make_no_table(warehouse: sw.Engine, rows: Any, code: str) -> None:
+    with refused(warehouse, code):
+        warehouse.create_table("never made", rows)

@@ -40,3 +40,10 @@ def test_a_dictionary_of_times_is_written_out() -> None:
 def test_other_tables_are_left_alone() -> None:
     table = pa.table({"a": [1], "b": pa.array([1], MICRO), "c": pa.array(["x"]).dictionary_encode(), "d": [[1]]})
     assert in_microseconds(table) is table
+
+
+def test_no_rows_keep_their_types() -> None:
+    given = pa.table({"at": pa.array([], pa.timestamp("ns")), "list": pa.array([], pa.large_list(pa.int8()))})
+    found = in_microseconds(given)
+    assert found.schema.types == [pa.timestamp("us"), pa.list_(pa.int8())]
+    assert [column.num_chunks for column in found.columns] == [1, 1], "Spark asks the first one"
