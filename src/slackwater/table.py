@@ -92,7 +92,8 @@ class Table:
         """Apply a feed of changes in one version.
 
         The rows have `_change_type` (insert, delete, update_preimage, update_postimage, as in Delta's change data feed)
-        or `_weight` (+n inserted, −n deleted) beside the table's columns. Changes of equal rows cancel out first.
+        or `_weight` (+n inserted, −n deleted) beside the table's columns; tuples, which have no names, have it at their
+        end. Changes of equal rows cancel out first.
         """
         self._refuse_incomparable()
         with self._changing() as spark:
@@ -430,9 +431,19 @@ def _column_names(rows: intake.Rows) -> list[str]:
         return [CHANGE_WEIGHT]  # no changes, which need no names
     if isinstance(rows, Sequence) and rows and isinstance(rows[0], dict):
         return list(rows[0])
-    if isinstance(rows, Sequence) and rows and hasattr(rows[0], "asDict"):
+    if isinstance(rows, Sequence) and rows and hasattr(rows[0], "__fields__"):
         return list(rows[0].asDict())
-    raise TableError("CHANGE_INVALID", "changes need named columns", "give a DataFrame, an Arrow table or dicts")
+    if isinstance(rows, Sequence) and isinstance(rows[0], Sequence) and not isinstance(rows[0], str | bytes):
+        # The number of values is checked with the rows: a row that only ends in a whole number lacks one.
+        last = rows[0][-1] if rows[0] else None
+        if isinstance(last, str):
+            return [CHANGE_TYPE]
+        if isinstance(last, int) and not isinstance(last, bool):
+            return [CHANGE_WEIGHT]
+        raise TableError("CHANGE_INVALID", f"a tuple that ends in {last!r} does not say what is changed",
+                         "end each one, after the table's columns, with its _change_type or _weight")  # fmt: skip
+    raise TableError("CHANGE_INVALID", "changes need named columns",
+                     "give a DataFrame, an Arrow table, dicts, or tuples that end in the change")  # fmt: skip
 
 
 def change_feed(reader: RelationReader, segments: Sequence[SegmentRecord]) -> DataFrame:

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
 import slackwater as sw
@@ -84,6 +84,15 @@ def test_apply_change_types_in_one_version(make: Callable[..., sw.Table]) -> Non
     assert Counter(r["_change_type"] for r in changes) == {"insert": 2, "delete": 2}
 
 
+@pytest.mark.parametrize("row", [tuple, list, lambda values: Row(*values)])
+def test_apply_tuples_that_end_in_the_change(make: Callable[..., sw.Table], row: Callable[..., Any]) -> None:
+    table = make("a INT, b STRING", [(1, "x"), (1, "x"), (2, "y")])
+    table.apply([row(values) for values in ((1, "x", "delete"), (2, "y", "update_preimage"), (3, None, "insert"))])
+    assert bag(table) == Counter({(1, "x"): 1, (3, None): 1})
+    table.apply([row(values) for values in ((3, None, -1), (4, "w", 2))])
+    assert bag(table) == Counter({(1, "x"): 1, (4, "w"): 2})
+
+
 def test_apply_weights_cancel_first(warehouse: sw.Engine, make: Callable[..., sw.Table]) -> None:
     table = make("a INT, d DOUBLE", [(1, 0.5)])
     weights = [(1, 0.5, -1), (1, 0.5, 3), (7, None, 1), (7, None, -1), (8, math.nan, 2), (9, 1.0, 0)]
@@ -121,7 +130,16 @@ def test_apply_respects_keys(warehouse: sw.Engine, make: Callable[..., sw.Table]
         ([{"a": 1, "_change_type": None}], "CHANGE_INVALID"),
         ([{"a": 1, "_weight": None}], "CHANGE_INVALID"),
         ([{"a": 1}], "CHANGE_INVALID"),
-        ([(1, "insert")], "CHANGE_INVALID"),
+        ([(1, "upsert")], "CHANGE_INVALID"),
+        ([(1, None)], "CHANGE_INVALID"),
+        ([(1, True)], "CHANGE_INVALID"),
+        ([(1, 0.5)], "CHANGE_INVALID"),
+        ([()], "CHANGE_INVALID"),
+        (["insert"], "CHANGE_INVALID"),
+        ([(1,)], "COLUMN_MISSING"),
+        ([(1, 1, 1)], "COLUMN_EXTRA"),
+        ([(1, "insert"), (1, 1)], "COLUMN_TYPE"),
+        ([(1, 1), (1, "insert")], "COLUMN_TYPE"),
         (pa.table({"a": [1]}), "CHANGE_INVALID"),
         ([{"a": 1, "_weight": 1, "_change_type": "insert"}], "COLUMN_EXTRA"),
         ([{"a": 1, "_weight": "many"}], "COLUMN_TYPE"),
