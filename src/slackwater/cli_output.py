@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Literal, TextIO, TypeVar
@@ -18,6 +19,7 @@ from rich.progress import (
     Progress,
     ProgressColumn,
     SpinnerColumn,
+    TaskProgressColumn,
     TextColumn,
     TimeElapsedColumn,
 )
@@ -115,10 +117,49 @@ class Output:
                 yield item
                 progress.advance(task)
 
+    @contextmanager
+    def steps(self) -> Iterator[Steps]:
+        """Tell what a job of many minutes is at, one step after the other."""
+        if self.json_only or not self._err.is_terminal:
+            yield Steps(self.note, None)
+            return
+        with self._progress(BarColumn(), TaskProgressColumn()) as progress:
+            yield Steps(self.note, progress)
+
     def _progress(self, *bars: ProgressColumn) -> Progress:
         columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), *bars, TimeElapsedColumn())
         # Gone when done. The standard streams are left alone: Spark is started underneath.
         return Progress(*columns, console=self._err, transient=True, redirect_stdout=False, redirect_stderr=False)
+
+
+class Steps:
+    """What a job of many minutes is at: a line for each step, with the time of day; in a terminal a bar below it."""
+
+    def __init__(self, note: Callable[[str], None], progress: Progress | None) -> None:
+        """Get one from `Output.steps`."""
+        self._note, self._progress, self._text = note, progress, ""
+
+    def say(self, text: str) -> None:
+        """Begin a step."""
+        self._text = text
+        self._note(f"{time.strftime('%H:%M:%S')} {text}")
+        self._show(None)
+
+    def over(self, items: Sequence[T]) -> Iterator[T]:
+        """Go through what the step consists of, with a bar in a terminal; no line of its own for any of it."""
+        self._show(len(items))
+        for item in items:
+            yield item
+            if self._progress is not None:
+                self._progress.advance(self._progress.task_ids[0])
+        self._show(None)
+
+    def _show(self, total: int | None) -> None:
+        if self._progress is None:
+            return
+        for task in self._progress.task_ids:  # a new one, because a total cannot be taken back
+            self._progress.remove_task(task)
+        self._progress.add_task(self._text, total=total)
 
 
 def _name(item: object) -> str:

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.spark.test_tpch_bench import steps_told
+
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("spark")]
 
 
@@ -106,13 +108,16 @@ def test_deletes(tmp_path: Path) -> None:
         assert [len(seconds) for seconds in run["refreshes"].values()] == [3] * 5
 
 
-def test_data_cleaning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_data_cleaning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     from slackwater.bench import iqp_cleaning
     from slackwater.bench.iqp import command
     from slackwater.bench.iqp_cleaning import ORDER
 
     monkeypatch.setattr(iqp_cleaning, "REFRESHES", 2)
-    command(4, sf=0.01, output=tmp_path, json_only=True)
+    command(4, sf=0.01, output=tmp_path)
+    told = steps_told(capsys.readouterr().err)
+    assert told[:3] == ["starting Spark", "making TPC-H data at scale factor 0.01", "loading the tables"]
+    assert told[-1] == "verifying every result"
     runs = {run["label"]: run for run in checked(tmp_path, "iqp-4")["runs"]}
     assert set(runs) == {"rebatch", "auto", "plain", "higher_order"}
     for run in runs.values():

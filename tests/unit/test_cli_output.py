@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from slackwater.cli_output import Output
+from slackwater.cli_output import Output, Steps
 
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 Made = Callable[..., tuple[Output, Callable[[], str]]]
@@ -72,4 +72,42 @@ def test_beside_json_there_is_nothing(made: Made, terminal: bool) -> None:
     output, written = made(terminal=terminal, json_only=True)
     with output.working("counting"):
         assert list(output.each([1, 2], "refreshing")) == [1, 2]
+    assert written() == ""
+
+
+def test_steps_in_a_log_are_lines_with_the_time_of_day(made: Made) -> None:
+    output, written = made(terminal=False)
+    with output.steps() as steps:
+        steps.say("loading [b]sheep[/b]")
+        assert list(steps.over(["a", "b"])) == ["a", "b"]
+        steps.say("counting")
+    assert re.fullmatch(r"\d\d:\d\d:\d\d loading \[b\]sheep\[/b\]\n\d\d:\d\d:\d\d counting\n", written())
+
+
+def test_steps_in_a_terminal_have_a_bar_that_begins_anew_with_each(made: Made) -> None:
+    output, written = made(terminal=True)
+    with output.steps() as steps:
+        steps.say("loading")
+        assert re.search(r"\d\d:\d\d:\d\d loading", written()), "the line stays"
+        seen = []
+        for item in steps.over([1, 2]):
+            seen.append(item)
+            assert output_percentages(steps, written) == ["0%", "50%"][: len(seen)]
+        steps.say("counting")
+        assert re.findall(r"\d+%", written().rpartition("counting")[2]) == []
+    assert seen == [1, 2]
+
+
+def output_percentages(steps: Steps, written: Callable[[], str]) -> list[str]:
+    """The shares that the bar has shown, each once."""
+    assert steps._progress is not None
+    steps._progress.refresh()
+    return list(dict.fromkeys(re.findall(r"\d+%", written())))
+
+
+def test_steps_beside_json_are_not_told(made: Made) -> None:
+    output, written = made(terminal=True, json_only=True)
+    with output.steps() as steps:
+        steps.say("loading")
+        assert list(steps.over([1])) == [1]
     assert written() == ""

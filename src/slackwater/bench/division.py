@@ -11,7 +11,6 @@ import json
 import shutil
 import statistics
 import tempfile
-import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
@@ -23,6 +22,7 @@ from rich.table import Table
 
 from slackwater.bench.tpch_data import HELD_BACK, Slices, generate, insert_slice, load
 from slackwater.bench.tpch_queries import QUERIES
+from slackwater.cli_output import Output, Steps
 from slackwater.cli_session import start_muted
 from slackwater.engine import Engine
 from slackwater.settings import show_bytes
@@ -63,8 +63,8 @@ class Side:
 class Contest:
     """Two warehouses with the same views, and the deltas that both meet."""
 
-    def __init__(self, sides: Sequence[tuple[Side, Engine]], data: Path, queries: Sequence[int], console: Console):
-        self.sides, self.queries, self.console = sides, list(queries), console
+    def __init__(self, sides: Sequence[tuple[Side, Engine]], data: Path, queries: Sequence[int], steps: Steps) -> None:
+        self.sides, self.queries, self.steps = sides, list(queries), steps
         self.slices = {side.label: Slices(engine.spark, data) for side, engine in sides}
         self._next = 0.90
 
@@ -72,19 +72,20 @@ class Contest:
         """Load the tables, see what all views would keep, and make the views under a share of it; gives the budget."""
         budget = 0
         for side, engine in self.sides:
-            self._say(f"{side.label}: loading the tables")
+            self.steps.say(f"{side.label}: loading the tables")
             engine.share_states = False
             load(engine, self.slices[side.label], 1.0 - self._next)
             if not budget:
-                self._say("what all views would keep")
-                views = [engine.create_view(f"q{q}", QUERIES[q], strategy=STRATEGY) for q in self.queries]
+                self.steps.say("what all views would keep")
+                wanting = self.steps.over(self.queries)
+                views = [engine.create_view(f"q{q}", QUERIES[q], strategy=STRATEGY) for q in wanting]
                 budget = int(share * engine.state_bytes())
                 for view in views:
                     view.drop()
             engine.budget = budget
             own = budget // len(self.queries) if side.label == "equal split" else None
-            for query in self.queries:
-                self._say(f"{side.label}: Q{query}")
+            self.steps.say(f"{side.label}: making the views")
+            for query in self.steps.over(self.queries):
                 engine.create_view(f"q{query}", QUERIES[query], strategy=STRATEGY, memory_budget=own)
         return budget
 
@@ -92,42 +93,42 @@ class Contest:
         """Send the deltas through, each warehouse first in turn."""
         for turn in range(WARM_UPS + repeats):
             counted = turn >= WARM_UPS
-            self._say(f"delta {turn + 1} of {WARM_UPS + repeats}" + ("" if counted else ", warming up"))
             for side, engine in self.sides if turn % 2 else reversed(self.sides):
+                which = f"delta {turn + 1} of {WARM_UPS + repeats}"
+                self.steps.say(f"{side.label}: {which}" + ("" if counted else ", warming up"))
                 insert_slice(engine, self.slices[side.label], HELD_BACK, self._next, self._next + DELTA)
-                for query in self.queries:
+                for query in self.steps.over(self.queries):
                     report = engine.view(f"q{query}").refresh()
                     if counted:
                         side.refreshes.setdefault(query, []).append(report.total_seconds)
                     side.most = max(side.most, engine.state_bytes())
             self._next += DELTA
         for side, engine in self.sides:
-            self._say(f"{side.label}: verifying")
+            self.steps.say(f"{side.label}: verifying")
             views = {query: engine.view(f"q{query}") for query in self.queries}
             side.state_bytes = {query: view.state_bytes() for query, view in views.items()}
-            side.verified = all(bool(view.verify()) for view in views.values())
-
-    def _say(self, text: str) -> None:
-        self.console.print(f"[dim]{time.strftime('%H:%M:%S')}[/dim] {text}")
+            side.verified = all(bool(view.verify()) for view in self.steps.over(list(views.values())))
 
 
 def command(
     sf: float = 1.0, share: float = 0.25, repeats: int = 3, output: str | Path | None = None, json_only: bool = False
 ) -> dict[str, Any]:
     """Run the contest: prints a table, saves JSON; gives the figures."""
-    console = Console(stderr=True, quiet=json_only)
     target = Path(output or "bench-results")
     target.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix="slackwater-division-"))
     divided, equal = Side("divided"), Side("equal split")
     try:
-        generate(work / "data", sf)
         with ExitStack() as stack:
+            steps = stack.enter_context(stack.enter_context(Output(json_only)).steps())
+            steps.say(f"making TPC-H data at scale factor {sf:g}")
+            generate(work / "data", sf)
             first = stack.enter_context(Engine(work / "divided", memory_budget=ROOM, save_states=False))
+            steps.say("starting Spark")
             start_muted(first)
             second = Engine(work / "equal", memory_budget=ROOM, spark=first.spark, save_states=False)
             stack.enter_context(second)
-            contest = Contest(((divided, first), (equal, second)), work / "data", TEN, console)
+            contest = Contest(((divided, first), (equal, second)), work / "data", TEN, steps)
             budget = contest.prepare(share)
             contest.run(repeats)
             version = str(first.spark.version)
@@ -146,7 +147,7 @@ def command(
     (target / "division.json").write_text(json.dumps(document, indent=2))
     if not json_only:
         _print((divided, equal), found)
-        console.print(f"saved division.json in {target}")
+        Console(stderr=True).print(f"saved division.json in {target}", soft_wrap=True)
     return document
 
 

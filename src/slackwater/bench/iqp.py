@@ -31,6 +31,7 @@ from slackwater.bench.iqp_report import draw, draw_costs, print_table, summary
 from slackwater.bench.iqp_targets import print_targets, targets
 from slackwater.bench.tpch_data import Slices, generate
 from slackwater.bench.tpch_queries import QUERIES
+from slackwater.cli_output import Output, Steps
 from slackwater.cli_session import start_muted
 from slackwater.engine import Engine
 
@@ -81,14 +82,14 @@ def command(
     json_only: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
     """Rerun one experiment: prints a table, saves JSON and a picture beside it; gives the figures."""
-    console = Console(stderr=True, quiet=json_only)
     chosen = FIGURES[figure]
     runs: list[Run] = []
     version = ""
     for make in chosen.make:
-        with workplace(ManualClock(START) if chosen.by_hand else None) as (engine, data):
+        with workplace(json_only, ManualClock(START) if chosen.by_hand else None) as (engine, data, steps):
+            steps.say(f"making TPC-H data at scale factor {sf:g}")
             generate(data, sf)
-            experiment = Experiment(engine, Slices(engine.spark, data), chosen.held_back, console)
+            experiment = Experiment(engine, Slices(engine.spark, data), chosen.held_back, steps)
             runs += make(experiment, list(queries or chosen.queries))
             version = str(engine.spark.version)
     runs.sort(key=lambda run: run.query)
@@ -101,19 +102,24 @@ def command(
     if not json_only:
         print_table(runs, chosen.title, summary(figure, runs), wide_console())
         print_targets(asked, wide_console())
-        console.print(f"saved iqp-{figure}.json and iqp-{figure}.png in {target}")
+        Console(stderr=True).print(f"saved iqp-{figure}.json and iqp-{figure}.png in {target}", soft_wrap=True)
     return document
 
 
 @contextmanager
-def workplace(clock: Clock | None = None) -> Iterator[tuple[Engine, Path]]:
-    """An engine over an empty warehouse, and a place for generated data; both are gone afterwards."""
+def workplace(json_only: bool, clock: Clock | None = None) -> Iterator[tuple[Engine, Path, Steps]]:
+    """An engine over an empty warehouse and a place for data, both gone afterwards; and what tells how far it is."""
     work = Path(tempfile.mkdtemp(prefix="slackwater-iqp-"))
     try:
-        with Engine(work / "warehouse", memory_budget="6GB", save_states=False, clock=clock) as engine:
+        with (
+            Output(json_only) as shown,
+            shown.steps() as steps,
+            Engine(work / "warehouse", memory_budget="6GB", save_states=False, clock=clock) as engine,
+        ):
             engine.share_states = False  # each way bears what it keeps
+            steps.say("starting Spark")
             start_muted(engine)
-            yield engine, work / "data"
+            yield engine, work / "data", steps
     finally:
         shutil.rmtree(work, ignore_errors=True)
 

@@ -55,7 +55,7 @@ def _deliver(experiment: Experiment, table: str) -> None:
         arrived = insert_slice(engine, experiment.slices, (table,), first, first + each)
         experiment.say(f"{table}: {arrived:,} clean rows, {turn + 1} of {REFRESHES}")
         _tick(experiment)
-        for _, view, run in experiment.views:
+        for _, view, run in experiment.steps.over(experiment.views):
             report = view.refresh()
             run.timeline.append(report.total_seconds)
             run.took(f"{table}, first" if turn == 0 else table, report)

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import statistics
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-
-from rich.console import Console
 
 from slackwater.algebra.nodes import Rel
 from slackwater.arrivals.fixed import fixed
 from slackwater.arrivals.kinds import Forecaster
 from slackwater.bench.tpch_data import HELD_BACK, Slices, insert_slice, load
 from slackwater.bench.tpch_queries import QUERIES
+from slackwater.cli_output import Steps
 from slackwater.engine import Engine
 from slackwater.errors import SlackwaterError
 from slackwater.execution.reports import Refresh
@@ -91,10 +89,10 @@ class Experiment:
     """Tables, the ways that are compared, and the deltas that all of them meet."""
 
     def __init__(
-        self, engine: Engine, slices: Slices, held_back: float, console: Console, *,
+        self, engine: Engine, slices: Slices, held_back: float, steps: Steps, *,
         queries: Mapping[int, str] = QUERIES, growing: Sequence[str] = HELD_BACK,
     ) -> None:  # fmt: skip
-        self.engine, self.slices, self.console = engine, slices, console
+        self.engine, self.slices, self.steps = engine, slices, steps
         self.queries, self.growing = queries, tuple(growing)
         self.views: list[tuple[Way, View, Run]] = []
         self._next, self._gone = 1.0 - held_back, 0.0
@@ -103,7 +101,7 @@ class Experiment:
 
     def say(self, text: str) -> None:
         """Show progress."""
-        self.console.print(f"[dim]{time.strftime('%H:%M:%S')}[/dim] {text}")
+        self.steps.say(text)
 
     def add(self, ways: Sequence[Way]) -> None:
         """Make a view for each way; a first one, dropped again, has warmed Spark up for the query."""

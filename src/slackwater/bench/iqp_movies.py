@@ -39,17 +39,17 @@ def command(
     json_only: bool = False, limit: float = LIMIT,
 ) -> dict[str, Any]:  # fmt: skip
     """Run the queries: prints the table, saves JSON and a picture beside it; gives the figures."""
-    console = Console(stderr=True, quiet=json_only)
     chosen = list(queries or MOVIES)
     unknown = sorted(set(chosen) - set(MOVIES))
     if unknown:
         raise SlackwaterError("SETTING_INVALID", f"there is no query {unknown[0]}",
                               f"use numbers from 1 to {len(MOVIES)}")  # fmt: skip
     rounds = [chosen[i : i + ROUND] for i in range(0, len(chosen), ROUND)]
-    with workplace() as (engine, data):
+    with workplace(json_only) as (engine, data, steps):
+        steps.say(f"making a movie database of size {sf:g}")
         generate(data, sf)
         slices = Slices(engine.spark, data, KEYS)
-        experiment = Experiment(engine, slices, DELTA * len(rounds), console, queries=TEXTS, growing=HELD_BACK)
+        experiment = Experiment(engine, slices, DELTA * len(rounds), steps, queries=TEXTS, growing=HELD_BACK)
         runs = [run for some in rounds for run in _round(experiment, some, limit)]
         version = str(engine.spark.version)
     found, asked = aggregated(runs), table_targets(runs)
@@ -61,18 +61,19 @@ def command(
     if not json_only:
         print_tables(runs, found, wide_console())
         print_targets(asked, wide_console())
-        console.print(f"saved iqp-table-2.json and iqp-table-2.png in {target}")
+        Console(stderr=True).print(f"saved iqp-table-2.json and iqp-table-2.png in {target}", soft_wrap=True)
     return document
 
 
 def _round(experiment: Experiment, queries: Sequence[int], limit: float) -> list[Run]:
     experiment.views = []
-    for query in queries:
+    experiment.say("warming up for the next queries")
+    for query in experiment.steps.over(queries):
         experiment.engine.create_view("warm", TEXTS[query]).drop()
     for query, strategy in [(q, s) for s in WAYS for q in queries]:
         _start(experiment, Way(query, strategy, strategy), limit)
     experiment.change("1%", DELTA)
-    for _, view, run in experiment.views:
+    for _, view, run in experiment.steps.over(experiment.views):
         if not run.failure:
             with experiment.limited(run, limit):
                 run.took("1%", view.refresh())
@@ -102,7 +103,7 @@ def _verified(experiment: Experiment) -> list[Run]:
     """One way of each query is compared with a recompute, and the others with that one: results are small."""
     experiment.say("verifying every result")
     proved: dict[int, list[tuple[Any, ...]]] = {}
-    for _, view, run in experiment.views:
+    for _, view, run in experiment.steps.over(experiment.views):
         if run.failure:
             continue
         found = sorted(map(tuple, view.result().collect()), key=repr)

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import track
 
+from slackwater.cli_output import Output, Steps
 from slackwater.cli_session import start_muted
 from slackwater.engine import Engine
 
@@ -26,14 +26,18 @@ def command(
     refreshes: int = 200, rows: int = 100, output: str | Path | None = None, json_only: bool = False
 ) -> dict[str, Any]:
     """Refresh a view over and over with small deltas (inserts and deletes), and compare early with late refreshes."""
-    console = Console(stderr=True, quiet=json_only)
     target = Path(output or "bench-results")
     target.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix="slackwater-steady-"))
     try:
-        with Engine(work / "warehouse", memory_budget="1GB", save_states=False) as engine:
+        with (
+            Output(json_only) as shown,
+            shown.steps() as steps,
+            Engine(work / "warehouse", memory_budget="1GB", save_states=False) as engine,
+        ):
+            steps.say("starting Spark")
             start_muted(engine)
-            document = _run(engine, refreshes, rows, console)
+            document = _run(engine, refreshes, rows, steps)
     finally:
         shutil.rmtree(work, ignore_errors=True)
     (target / "steady.json").write_text(json.dumps(document, indent=2))
@@ -43,8 +47,9 @@ def command(
     return document
 
 
-def _run(engine: Engine, refreshes: int, rows: int, console: Console) -> dict[str, Any]:
+def _run(engine: Engine, refreshes: int, rows: int, steps: Steps) -> dict[str, Any]:
     spark, chance = engine.spark, random.Random(7)  # noqa: S311 - test data, not secrets
+    steps.say("loading the tables, and the first result")
     customers = engine.create_table("customers", "id BIGINT, region STRING")
     customers.insert(spark.range(CUSTOMERS).selectExpr("id", "concat('region ', id % 50) AS region"))
     orders = engine.create_table("orders", "id BIGINT, customer BIGINT, amount INT", key=["id"])
@@ -53,7 +58,8 @@ def _run(engine: Engine, refreshes: int, rows: int, console: Console) -> dict[st
     view = engine.create_view("revenue", QUERY)
     seconds: list[float] = []
     memory: dict[int, int] = {}
-    for turn in track(range(refreshes), description="refreshing", console=console):
+    steps.say(f"refreshing {refreshes} times")
+    for turn in steps.over(range(refreshes)):
         first = ORDERS + turn * rows
         fresh = [(first + i, chance.randrange(CUSTOMERS), chance.randrange(1000)) for i in range(rows)]
         orders.insert(fresh)
@@ -62,6 +68,8 @@ def _run(engine: Engine, refreshes: int, rows: int, console: Console) -> dict[st
         seconds.append(view.refresh().total_seconds)
         if turn + 1 in (40, (40 + refreshes) // 2, refreshes):
             memory[turn + 1] = _live_heap(engine)
+    steps.say("verifying the result")
+    verified = bool(view.verify())
     early, late = statistics.median(seconds[20:40]), statistics.median(seconds[-20:])
     summary = {
         "refreshes": refreshes,
@@ -71,7 +79,7 @@ def _run(engine: Engine, refreshes: int, rows: int, console: Console) -> dict[st
         "mean of 20th to 40th": statistics.fmean(seconds[20:40]),
         "mean of the last 20": statistics.fmean(seconds[-20:]),
         **{f"live heap after {turn} (MB)": found / 1e6 for turn, found in memory.items()},
-        "all verified": float(bool(view.verify())),
+        "all verified": float(verified),
     }
     return {"benchmark": "steady", "summary": summary, "seconds": seconds}
 

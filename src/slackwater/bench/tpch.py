@@ -25,6 +25,7 @@ from slackwater.bench.tpch_data import HELD_BACK, KEYS, Slices, generate, insert
 from slackwater.bench.tpch_more_queries import ALL_QUERIES
 from slackwater.bench.tpch_queries import QUERIES
 from slackwater.bench.tpch_report import print_table, save_chart
+from slackwater.cli_output import Output, Steps
 from slackwater.cli_session import start_muted
 from slackwater.engine import Engine
 from slackwater.view import View
@@ -76,8 +77,8 @@ class Measured:
 class TpchBench:
     """One run of the benchmark."""
 
-    def __init__(self, engine: Engine, data: Path, queries: Sequence[int], repeats: int, console: Console) -> None:
-        self.engine, self.queries, self.repeats, self.console = engine, queries, repeats, console
+    def __init__(self, engine: Engine, data: Path, queries: Sequence[int], repeats: int, steps: Steps) -> None:
+        self.engine, self.queries, self.repeats, self.steps = engine, queries, repeats, steps
         self.slices = Slices(engine.spark, data)
         self.results = {q: Measured(q) for q in queries}
         self.views: dict[int, View] = {}
@@ -88,20 +89,17 @@ class TpchBench:
 
     def run(self) -> dict[int, Measured]:
         """Everything, in order."""
-        self._say("loading the tables")
+        self.steps.say("loading the tables")
         load(self.engine, self.slices, self.held_back)
         self._initial()
         self._deltas("1%", HELD_BACK, LARGE)
         self._deltas("0.1%", SMALL_TABLES, SMALL)
         self._untouched()
-        self._say("verifying every result")
-        for query, view in self.views.items():
+        self.steps.say("verifying every result")
+        for query, view in self.steps.over(list(self.views.items())):
             self.results[query].verified = bool(view.verify())
             self.results[query].state_bytes = view.state_bytes()
         return self.results
-
-    def _say(self, text: str) -> None:
-        self.console.print(f"[dim]{time.strftime('%H:%M:%S')}[/dim] {text}")
 
     def recompute(self, query: int) -> float:
         """Seconds of the plain query over the tables as they are now, read as Parquet in a session with defaults."""
@@ -116,8 +114,8 @@ class TpchBench:
 
     def _initial(self) -> None:
         for turn in range(1 + self.repeats):
-            self._say(f"initial runs, {turn} of {self.repeats}" if turn else "initial runs, warming up")
-            for query in self.queries:
+            self.steps.say(f"initial runs, {turn} of {self.repeats}" if turn else "initial runs, warming up")
+            for query in self.steps.over(self.queries):
                 plain = self.recompute(query)
                 if query in self.views:
                     self.views[query].drop()
@@ -128,12 +126,13 @@ class TpchBench:
                     self.results[query].initial.append(initial)
 
     def _deltas(self, label: str, tables: tuple[str, ...], share: float) -> None:
-        for turn in range(WARM_UPS[label] + self.repeats):
+        turns = WARM_UPS[label] + self.repeats
+        for turn in range(turns):
             warm = turn < WARM_UPS[label]
-            rows = insert_slice(self.engine, self.slices, tables, self._next, self._next + share)
+            self.steps.say(f"delta of {label}, {turn + 1} of {turns}" + (", warming up" if warm else ""))
+            insert_slice(self.engine, self.slices, tables, self._next, self._next + share)
             self._next += share
-            self._say(f"delta of {label}: {rows:,} rows" + (", warming up" if warm else ""))
-            for query, view in self.views.items():
+            for query, view in self.steps.over(list(self.views.items())):
                 refresh = view.refresh().total_seconds
                 if warm:
                     self.results[query].warming.setdefault(label, []).append(refresh)
@@ -146,8 +145,9 @@ class TpchBench:
 
     def _untouched(self) -> None:
         """A delta on a table that a query does not read must run no Spark job for it."""
+        self.steps.say("a delta of a table that most queries do not read")
         insert_slice(self.engine, self.slices, ("supplier",), self._next, self._next + SMALL)
-        for query, view in self.views.items():
+        for query, view in self.steps.over(list(self.views.items())):
             if "supplier" in view.tables:
                 view.refresh()
                 continue
@@ -194,17 +194,19 @@ def command(
     json_only: bool = False, all_queries: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
     """Run the benchmark, print the table, save JSON and a picture beside it; gives the figures."""
-    console = Console(stderr=True, quiet=json_only)
     chosen = list(queries or (ALL_QUERIES if all_queries else QUERIES))
     target = Path(output or "bench-results")
     target.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix="slackwater-bench-"))
     try:
-        generate(work / "data", sf)
-        with Engine(work / "warehouse", memory_budget="4GB", save_states=False) as engine:
-            start_muted(engine)
-            results = TpchBench(engine, work / "data", chosen, repeats, console).run()
-            version = str(engine.spark.version)
+        with Output(json_only) as shown, shown.steps() as steps:
+            steps.say(f"making TPC-H data at scale factor {sf:g}")
+            generate(work / "data", sf)
+            with Engine(work / "warehouse", memory_budget="4GB", save_states=False) as engine:
+                steps.say("starting Spark")
+                start_muted(engine)
+                results = TpchBench(engine, work / "data", chosen, repeats, steps).run()
+                version = str(engine.spark.version)
     finally:
         shutil.rmtree(work, ignore_errors=True)
     document = {"benchmark": "tpch", "scale_factor": sf, "spark": version, "summary": summary(results),
@@ -214,5 +216,5 @@ def command(
     if not json_only:
         printed = Console()
         print_table(results, summary(results), printed if printed.is_terminal else Console(width=160))
-        console.print(f"saved {target / 'tpch.json'} and {target / 'tpch.png'}")
+        Console(stderr=True).print(f"saved {target / 'tpch.json'} and {target / 'tpch.png'}", soft_wrap=True)
     return document
