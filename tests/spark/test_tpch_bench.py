@@ -37,11 +37,13 @@ def test_refreshes_of_tpch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         "initial runs, 1 of 1",
         "delta of 1%, 1 of 2, warming up",
         "delta of 1%, 2 of 2",
+        "verifying every result after the deltas of 1%",
         "delta of 0.1%, 1 of 3, warming up",
         "delta of 0.1%, 2 of 3, warming up",
         "delta of 0.1%, 3 of 3",
+        "verifying every result after the deltas of 0.1%",
         "a delta of a table that most queries do not read",
-        "verifying every result",
+        "verifying every result after all deltas",
     ]
     found = json.loads((tmp_path / "tpch.json").read_text())
     assert (tmp_path / "tpch.png").read_bytes().startswith(b"\x89PNG")
@@ -51,9 +53,11 @@ def test_refreshes_of_tpch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert set(queries) == {3, 5, 6}
     for number, measured in queries.items():
         assert measured["verified"]
+        assert measured["checks"] == dict.fromkeys(("the deltas of 1%", "the deltas of 0.1%", "all deltas"), True)
         assert measured["untouched_jobs"] == (-1 if number == 5 else 0), "Q5 alone reads supplier"
         for label in ("1%", "0.1%"):
             assert len(measured["refresh"][label]) == len(measured["recompute"][label]) == 1
+            assert measured["modes"][label] == ["incremental"]
             assert min(measured["medians"][label].values()) > 0
 
 

@@ -37,6 +37,11 @@ def print_table(results: Mapping[int, Measured], summary: Mapping[str, float], c
             cells += [f"{refresh:.3f}", f"{recompute:.3f}", f"{recompute / refresh:.1f}x"]
         table.add_row(*cells, show_bytes(m.state_bytes), "yes" if m.verified else "NO")
     console.print(table)
+    for query, m in results.items():
+        for label in LABELS:
+            if others := m.otherwise(label):
+                modes = ", ".join(others)
+                console.print(f"  Q{query}, {label}: {len(others)} of {len(m.modes[label])} not incremental ({modes})")
     for name, value in summary.items():
         console.print(f"  {name}: {value:.2f}")
 
