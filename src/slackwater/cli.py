@@ -249,7 +249,6 @@ def explain(session: Session, warehouse: Path, view: str, no_sql: bool) -> None:
     """
     with session.engine(warehouse, read_only=True) as engine:
         found = engine.view(view)
-        session.start_spark_for_prices(engine)
         text = str(found.explain(sql=not no_sql))
     session.output.document({"view": view, "explain": text})
     session.output.line(text)

@@ -73,22 +73,23 @@ class Session:
         if not create:
             _require_warehouse(warehouse, self.catalog)
         with quiet(), Engine(warehouse, self.budget, catalog=self.catalog, read_only=read_only) as engine:
+            engine.around_start = self._starting  # also where planning finds out on its way that it needs Spark
             yield engine
             if not read_only and any(view.states for view in engine.loaded_views()):
                 with self.output.working("saving states"):
                     engine.close()
 
     def start_spark(self, engine: Engine) -> None:
-        """Start Spark now, behind a spinner and with its own words muted."""
-        with self.output.working("starting Spark"):
-            start_muted(engine)
-            if self.functions is not None:
-                declare_functions(engine, self.functions)
+        """Start Spark now, and declare the functions that views call."""
+        assert engine.spark is not None  # noqa: S101 - the property starts Spark
+        if self.functions is not None:
+            declare_functions(engine, self.functions)
 
-    def start_spark_for_prices(self, engine: Engine) -> None:
-        """Start Spark where the warehouse has prices that were measured: they hold for one cluster only."""
-        if engine.catalog.fact("rates") is not None:
-            self.start_spark(engine)
+    @contextmanager
+    def _starting(self) -> Iterator[None]:
+        """What goes around the start of Spark: a spinner, and nothing of its own words."""
+        with self.output.working("starting Spark"), muted():
+            yield
 
 
 def declare_functions(engine: Engine, file: Path) -> None:
@@ -117,11 +118,18 @@ def _require_warehouse(warehouse: Path, catalog: str | None) -> None:
 
 
 def start_muted(engine: Engine) -> None:
-    """Start an engine's Spark with what Java writes sent to a file that nobody keeps; its end is told on failure."""
+    """Start an engine's Spark without its own words."""
+    with muted():
+        assert engine.spark is not None  # noqa: S101 - the property starts Spark
+
+
+@contextmanager
+def muted() -> Iterator[None]:
+    """Send what Java, started meanwhile, writes to a file that nobody keeps; its end is told on failure."""
     with tempfile.TemporaryFile() as log:
         try:
             with _descriptors_to(log):
-                assert engine.spark is not None  # noqa: S101 - the property starts Spark
+                yield
         except SlackwaterError:
             raise
         except Exception as error:

@@ -6,7 +6,7 @@ import json
 import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
@@ -106,6 +106,8 @@ class Engine(Declaring):
         self._closed = False
         self.functions = Functions()
         self._spark, self._own_spark = spark, False
+        self.around_start: Callable[[], AbstractContextManager[None]] = nullcontext
+        """What goes around the start of Spark, whenever that is: the command line keeps it quiet there."""
         self._sessions: Sessions | None = None
         try:
             if not read_only:
@@ -156,8 +158,9 @@ class Engine(Declaring):
         if self._closed:
             raise SlackwaterError("ENGINE_CLOSED", "the engine is closed", "open it again with slackwater.Engine(…)")
         if self._spark is None:
-            self._own_spark = SparkSession.getActiveSession() is None
-            self._spark = start_spark()
+            with self.around_start():
+                self._own_spark = SparkSession.getActiveSession() is None
+                self._spark = start_spark()
         return self._spark
 
     @property

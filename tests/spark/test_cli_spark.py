@@ -178,7 +178,8 @@ def test_whatever_takes_time_says_so(run: Run, warehouse: Path, tmp_path: Path) 
     assert "checking the query …" in run("check", warehouse, SQL).stderr
     assert run("explain", warehouse, "by_region").stderr == ""
     with Engine(warehouse) as engine:
-        engine.catalog.set_fact("rates", json.dumps(engine.rates.to_dict()), engine.lease)
+        measured = engine.rates.to_dict() | {"cluster": "another"}
+        engine.catalog.set_fact("rates", json.dumps(measured), engine.lease)
     explained = run("explain", warehouse, "by_region")
     assert (explained.exit_code, explained.stderr) == (0, "starting Spark …\n"), "what was measured is for one cluster"
 

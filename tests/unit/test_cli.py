@@ -259,6 +259,26 @@ def test_a_benchmark_with_a_wrong_result_fails(
         assert (result.exit_code, json.loads(result.stdout)) == (status, document)
 
 
+def test_a_spark_that_explain_turns_out_to_need_starts_in_silence(
+    warehouse: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Where a recompute may be cheaper, what states may occupy is asked for, and Spark's memory has a say in that."""
+    with Engine(warehouse) as engine:
+        add_table(engine, LINES, 60_000_000)
+        add_table(engine, ORDERS, 15_000_000)
+        add_view(engine, "totals", TOTALS)
+
+    def start() -> SparkSession:
+        os.write(2, b"WARN Utils: Your hostname resolves to a loopback address\n")
+        raise sw.SlackwaterError("SPARK_FAILED", "no Spark in this test", "")
+
+    monkeypatch.setattr("slackwater.engine.start_spark", start)
+    result = CliRunner().invoke(cli, ["explain", str(warehouse), "totals"])
+    assert result.stderr == "starting Spark …\nerror [SPARK_FAILED] no Spark in this test\n"
+    assert result.exit_code == 1
+    assert "WARN" not in capfd.readouterr().err
+
+
 def test_one_wrong_result_of_tpch_is_seen_in_the_summary() -> None:
     figures = {label: [0.5] for label in ("1%", "0.1%")}
     results = {q: Measured(q, [1.0], [1.0], figures, figures, figures, verified=True) for q in (1, 3)}
