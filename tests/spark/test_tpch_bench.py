@@ -71,4 +71,13 @@ def test_many_refreshes_in_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     found = json.loads(result.stdout)
     assert json.loads((tmp_path / "steady.json").read_text()) == found
     assert len(found["seconds"]) == found["summary"]["refreshes"] == 60
+    for turn in (40, 50, 60):
+        assert found["summary"][f"live heap after {turn} (MB)"] > 0
+        resident = found["summary"][f"Python process after {turn} (MB)"]
+        assert (resident is None) is not steady.STATUS.exists()
+    time, heap = found["targets"]
+    assert time["value"] == found["summary"]["ratio"]
+    assert heap["value"] == found["summary"]["live heap after 60 (MB)"] / found["summary"]["live heap after 40 (MB)"]
+    assert [(target["asked"], target["limit"]) for target in (time, heap)] == [("at most", 1.3)] * 2
+    assert all(target["met"] is (target["value"] <= 1.3) for target in (time, heap))
     assert found["summary"]["all verified"] == 1.0

@@ -1,18 +1,25 @@
-"""`slackwater bench steady`: many small refreshes in a row; time and memory must not grow with their number."""
+"""`slackwater bench steady`: many small refreshes in a row; time and memory must not grow with their number.
+
+What that means is a number, for the time and for the heap that the collector of Spark leaves: the last against the
+early ones, up to `GROWTH`. The memory of the Python process is told beside them.
+"""
 
 from __future__ import annotations
 
 import json
 import random
+import re
 import shutil
 import statistics
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
+from slackwater.bench.iqp_targets import Target, print_targets
 from slackwater.cli_output import Output, Steps
 from slackwater.cli_session import start_muted
 from slackwater.engine import Engine
@@ -20,6 +27,10 @@ from slackwater.engine import Engine
 QUERY = """SELECT c.region, count(*) AS orders, sum(o.amount) AS revenue, max(o.amount) AS largest
 FROM orders o JOIN customers c ON o.customer = c.id GROUP BY c.region"""
 CUSTOMERS, ORDERS = 20_000, 500_000
+GROWTH = 1.3
+"""What the last refreshes may take of the time, and of the heap, of the early ones."""
+EARLY = 40
+STATUS = Path("/proc/self/status")
 
 
 def command(
@@ -43,8 +54,18 @@ def command(
     (target / "steady.json").write_text(json.dumps(document, indent=2))
     if not json_only:
         for name, value in document["summary"].items():
-            Console().print(f"  {name}: {value:,.3f}")
+            Console().print(f"  {name}: {'not measured' if value is None else f'{value:,.3f}'}")
+        print_targets(targets(document["summary"]), Console())
     return document
+
+
+def targets(summary: Mapping[str, Any]) -> list[Target]:
+    """What time and memory should come to."""
+    first, last = (summary[f"live heap after {turn} (MB)"] for turn in (EARLY, summary["refreshes"]))
+    return [
+        Target("time: median of the last 20 over that of the 20th to 40th", summary["ratio"], GROWTH),
+        Target(f"live heap: after the last over that after {EARLY}", last / first, GROWTH),
+    ]
 
 
 def _run(engine: Engine, refreshes: int, rows: int, steps: Steps) -> dict[str, Any]:
@@ -57,7 +78,8 @@ def _run(engine: Engine, refreshes: int, rows: int, steps: Steps) -> dict[str, A
     orders.insert(spark.range(ORDERS).selectExpr(*base.split(", ")))
     view = engine.create_view("revenue", QUERY)
     seconds: list[float] = []
-    memory: dict[int, int] = {}
+    heap: dict[int, int] = {}
+    resident: dict[int, int | None] = {}
     steps.say(f"refreshing {refreshes} times")
     for turn in steps.over(range(refreshes)):
         first = ORDERS + turn * rows
@@ -66,8 +88,8 @@ def _run(engine: Engine, refreshes: int, rows: int, steps: Steps) -> dict[str, A
         if turn % 10 == 9:
             orders.delete_keys([(first + i,) for i in range(rows // 2)])
         seconds.append(view.refresh().total_seconds)
-        if turn + 1 in (40, (40 + refreshes) // 2, refreshes):
-            memory[turn + 1] = _live_heap(engine)
+        if turn + 1 in (EARLY, (EARLY + refreshes) // 2, refreshes):
+            heap[turn + 1], resident[turn + 1] = _live_heap(engine), resident_bytes()
     steps.say("verifying the result")
     verified = bool(view.verify())
     early, late = statistics.median(seconds[20:40]), statistics.median(seconds[-20:])
@@ -78,10 +100,12 @@ def _run(engine: Engine, refreshes: int, rows: int, steps: Steps) -> dict[str, A
         "ratio": late / early,
         "mean of 20th to 40th": statistics.fmean(seconds[20:40]),
         "mean of the last 20": statistics.fmean(seconds[-20:]),
-        **{f"live heap after {turn} (MB)": found / 1e6 for turn, found in memory.items()},
+        **{f"live heap after {turn} (MB)": found / 1e6 for turn, found in heap.items()},
+        **{f"Python process after {turn} (MB)": found and found / 1e6 for turn, found in resident.items()},
         "all verified": float(verified),
     }
-    return {"benchmark": "steady", "summary": summary, "seconds": seconds}
+    asked = [target.to_dict() for target in targets(summary)]
+    return {"benchmark": "steady", "targets": asked, "summary": summary, "seconds": seconds}
 
 
 def _live_heap(engine: Engine) -> int:
@@ -92,3 +116,12 @@ def _live_heap(engine: Engine) -> int:
         time.sleep(1)
     memory = jvm.java.lang.Runtime.getRuntime()
     return int(memory.totalMemory()) - int(memory.freeMemory())
+
+
+def resident_bytes() -> int | None:
+    """Bytes of memory that this process occupies, where the system tells; Spark's Java is another process."""
+    try:
+        found = re.search(r"^VmRSS:\s+(\d+) kB$", STATUS.read_text(encoding="utf-8"), re.MULTILINE)
+    except OSError:
+        return None
+    return int(found[1]) * 1024 if found else None
