@@ -42,6 +42,7 @@ from slackwater.execution.leaves import inputs_of, refuse_cycle, refuse_table_wh
 from slackwater.execution.saving import save_all
 from slackwater.execution.sessions import Sessions, active_session_kept, start_spark
 from slackwater.intake import Rows, frame_schema, is_tabular
+from slackwater.notebook import engine_html
 from slackwater.planning.rates import Rates
 from slackwater.planning.strategies import STRATEGIES
 from slackwater.replacing import replace_view
@@ -121,6 +122,9 @@ class Engine(Declaring):
 
     def __enter__(self) -> Engine:
         return self
+
+    def _repr_html_(self) -> str:
+        return engine_html(self)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -17,6 +17,7 @@ from slackwater.arrivals.forecast import check_number
 from slackwater.errors import TableError
 from slackwater.execution.compaction import compact_table
 from slackwater.key_checks import check_given, check_written
+from slackwater.notebook import base_table_html
 from slackwater.renaming import rename_table
 from slackwater.storage.files import STAGING, WarehouseFiles
 from slackwater.storage.forecasts import PaceRecord
@@ -46,6 +47,9 @@ class Table:
     def __repr__(self) -> str:
         key = f", key={list(self.key)}" if self.key else ""
         return f"Table({self.name!r}, {self.schema.simpleString()}{key})"
+
+    def _repr_html_(self) -> str:
+        return base_table_html(self)
 
     @property
     def name(self) -> str:

@@ -42,6 +42,7 @@ from slackwater.execution.sessions import active_session_kept
 from slackwater.execution.state_planning import CORRECTIONS
 from slackwater.execution.states import State, StateSegment
 from slackwater.execution.what_if import WhatIf, what_if
+from slackwater.notebook import view_html
 from slackwater.planning.cardinality import row_bytes
 from slackwater.planning.choices import Choice, choices_from
 from slackwater.planning.strategies import StatePlan
@@ -117,6 +118,9 @@ class View:
 
     def __repr__(self) -> str:
         return f"View({self.name!r}, version={self.version})"
+
+    def _repr_html_(self) -> str:
+        return view_html(self)
 
     @property
     def inputs(self) -> tuple[str, ...]:

@@ -1,11 +1,14 @@
-"""Reports in a notebook: each says what its text says, and nothing of it is taken for HTML."""
+"""What a notebook shows: reports say what their text says, objects what the catalog says; nothing is taken for HTML."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pyspark.sql.types import IntegerType, StructType
 
 import slackwater as sw
 from slackwater.algebra.nodes import Field, Scan
@@ -19,6 +22,7 @@ from slackwater.planning.choices import Choice
 from slackwater.replacing import HeldState, Replacement
 from slackwater.sources import Poll, RejectedFile
 from slackwater.view import History
+from tests.unit.catalogued import LINES, ORDERS, TOTALS, add_refresh, add_table, add_view, insert
 
 EVIL = "<script>alert('x')</script>"
 REFRESH = Refresh(EVIL, "incremental", 1, 2, {EVIL: 3}, 4, 5, {"total": 0.1}, {EVIL: 6}, 6, 7, EVIL)
@@ -111,3 +115,67 @@ def test_what_is_shown_is_what_the_text_says() -> None:
     assert "nothing was due" in Tick()._repr_html_()
     assert "<th>mode</th>" in History("v", [REFRESH.to_dict() | {"at": 0.0}])._repr_html_()
     assert "DIFFERS" in REPORTS[3]._repr_html_()
+
+
+@pytest.fixture
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[sw.Engine]:
+    """A warehouse with tables and a view in the catalog alone; a Spark that is started is a failure."""
+
+    def refuse() -> None:
+        raise AssertionError("Spark was started")
+
+    monkeypatch.setattr("slackwater.engine.start_spark", refuse)
+    with sw.Engine(tmp_path / "wh") as opened:
+        add_table(opened, LINES, 60_000)
+        add_table(opened, ORDERS, 15_000)
+        opened.create_table(EVIL, StructType().add(EVIL, IntegerType()), key=[EVIL])
+        view = add_view(opened, EVIL + " view", TOTALS)
+        add_refresh(opened, view, "incremental", 0.25, 0.2)
+        insert(opened, "lines", 1_234)
+        yield opened
+
+
+def test_an_engine_shows_its_tables_and_views(engine: sw.Engine) -> None:
+    shown = engine._repr_html_()
+    assert shown.startswith("<table>")
+    assert shown.endswith("</table>")
+    assert "<script" not in shown
+    assert "&lt;script&gt;alert(&#x27;x&#x27;)&lt;/script&gt; view" in shown
+    assert "<td>lines</td><td>61,234</td>" in shown
+    assert "<td>1,234</td>" in shown, "rows that wait"
+    assert str(engine.path) in shown
+    assert "0 B of 1.0 GB" in shown
+
+
+def test_a_table_shows_its_columns(engine: sw.Engine) -> None:
+    shown = engine.table(EVIL)._repr_html_()
+    assert "<script" not in shown
+    name = "&lt;script&gt;alert(&#x27;x&#x27;)&lt;/script&gt;"
+    assert f"<tr><td>{name}</td><td>int</td><td>yes</td></tr>" in shown
+    assert "<td>rows</td><td>0</td>" in shown
+    engine.table("lines").mark_complete()
+    assert "<td>complete</td><td>yes</td>" in engine.table("lines")._repr_html_()
+
+
+def test_a_view_shows_where_it_stands(engine: sw.Engine) -> None:
+    view = engine.view(EVIL + " view")
+    shown = view._repr_html_()
+    assert "<script" not in shown
+    assert f"<td>version</td><td>{view.version}</td>" in shown
+    assert "<td>columns</td><td>s int, rows bigint</td>" in shown
+    assert "<td>reads</td><td>lines, orders</td>" in shown
+    assert "<td>rows waiting</td><td>1,234</td>" in shown
+    assert "<td>last refresh</td><td>incremental, 0.250 s</td>" in shown
+
+
+def test_what_is_gone_is_shown_too(engine: sw.Engine) -> None:
+    view, table = engine.view(EVIL + " view"), engine.table(EVIL)
+    view.drop()
+    engine.drop_table(EVIL)
+    for gone in (view, table):
+        shown = gone._repr_html_()
+        assert shown.startswith("<pre>")
+        assert "<script" not in shown
+        assert "alert" in shown
+    engine.close()
+    assert engine._repr_html_().startswith("<pre>Engine(")
