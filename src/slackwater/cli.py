@@ -8,7 +8,8 @@ Exit codes:
     4    another writer has the warehouse open
     130  interrupted
 
-With `--json`, every command prints one JSON document on stdout and nothing else there; an error is {"error": {...}}.
+With `--json`, every command prints one JSON document on stdout and nothing else there; an error with a code is
+{"error": {...}}. A wrong command line (2) is click's to tell: in words on stderr, without a document.
 """
 
 from __future__ import annotations
