@@ -121,9 +121,13 @@ def tpcds_data(sf: float, json_only: bool) -> None:
 @click.option("--table", type=click.Choice(["2"]), help="The join order benchmark over a movie database.")
 @click.option("--sf", type=click.FloatRange(0.001), default=1.0, show_default=True, help="The scale factor.")
 @click.option("--queries", metavar="3,8", default="", help="Which queries; all of the experiment's by default.")
+@click.option("--only-auto", is_flag=True, help="With figure 3: `auto` and `rebatch` alone, for large scale factors.")
 @click.option("--output", "place", type=click.Path(file_okay=False, path_type=Path), help="Where reports are written.")
 @JSON
-def iqp(figure: str | None, table: str | None, sf: float, queries: str, place: Path | None, json_only: bool) -> None:
+def iqp(
+    figure: str | None, table: str | None, sf: float, queries: str, only_auto: bool, place: Path | None,
+    json_only: bool,
+) -> None:  # fmt: skip
     """Rerun an experiment of intermittent query processing.
 
     Figure 3: late data. 4: data cleaning. 5: forecasts of the wrong size. 6: of the wrong tables. 7: budgets. 8: what
@@ -131,12 +135,14 @@ def iqp(figure: str | None, table: str | None, sf: float, queries: str, place: P
     """
     if (figure is None) == (table is None):
         raise click.UsageError("name one experiment: --figure 3 to 9, or --table 2")
+    if only_auto and figure != "3":
+        raise click.UsageError("--only-auto is for --figure 3")
     chosen = _numbers(queries)
     with Output(json_only) as output, reported(output):
         if figure is not None:
             from slackwater.bench.iqp import command
 
-            found = command(int(figure), sf=sf, queries=chosen, output=place, json_only=json_only)
+            found = command(int(figure), sf=sf, queries=chosen, output=place, json_only=json_only, only_auto=only_auto)
         else:
             from slackwater.bench.iqp_movies import command as movies
 

@@ -227,6 +227,7 @@ def test_a_wrong_budget_is_a_coded_error(run: Run, warehouse: Path) -> None:
         ("bench", "tpch", "--queries", "one"),
         ("bench", "iqp"),
         ("bench", "iqp", "--figure", "3", "--table", "2"),
+        ("bench", "iqp", "--figure", "5", "--only-auto"),
         ("sql", "wh"),
         ("sql", "wh", "SHOW MATERIALIZED VIEWS", "-f", __file__),
         ("sql", "wh", "-f", "absent.sql"),

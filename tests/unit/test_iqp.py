@@ -16,6 +16,7 @@ from slackwater.bench.iqp_figures import as_it_runs, materialized
 from slackwater.bench.iqp_movies import aggregated, print_tables
 from slackwater.bench.iqp_movies import draw as draw_movies
 from slackwater.bench.iqp_report import draw, draw_costs, print_table, summary
+from slackwater.execution.reports import Refresh
 from slackwater.execution.state_planning import Facts, plan_next
 from slackwater.planning.cardinality import Expected
 from slackwater.planning.costing import AtHand
@@ -45,8 +46,30 @@ def test_ratios_are_against_the_recompute_and_the_higher_order_views() -> None:
     assert found["auto: delta time over higher_order's, worst"] == 0.5
     assert found["auto: memory over higher_order's, best"] == 0.1
     assert found["auto: memory over higher_order's, geometric mean"] == pytest.approx((0.5 * 0.1) ** 0.5)
+    assert found["auto: queries compared with higher_order"] == 2
     assert found["all verified"] == 1.0
     assert summary(3, [*RUNS, replace(RUNS[2], verified=False)])["all verified"] == 0.0
+
+
+def test_queries_where_higher_order_recomputed_are_not_compared_with_it() -> None:
+    gave_up = replace(RUNS[5], modes={"1%": "recompute"})
+    found = summary(3, [*RUNS[:5], gave_up])
+    assert found["auto: queries compared with higher_order"] == 1
+    assert found["auto: memory over higher_order's, best"] == 0.5
+
+
+def test_what_the_first_refresh_takes_more_counts_in_the_total() -> None:
+    hashed = replace(RUNS[2], warm_ups=[2.5, 0.9, 1.0])
+    assert (hashed.first_more, hashed.total) == (pytest.approx(1.5), pytest.approx(2.0 + 1.5 + 1.0))
+    assert (RUNS[2].first_more, RUNS[2].total) == (0.0, 3.0)
+    assert replace(RUNS[2], warm_ups=[0.5, 0.9, 1.0]).total == 3.0, "a quick first refresh makes nothing cheaper"
+
+
+def test_a_recompute_among_the_refreshes_of_a_kind_shows() -> None:
+    run = Run(3, "higher_order")
+    for version, mode in enumerate(("incremental", "recompute", "incremental")):
+        run.took("0.1%", Refresh("v", mode, version, version + 1))
+    assert run.modes == {"0.1%": "recompute"}
 
 
 def test_tables_and_pictures_are_made(tmp_path: Path) -> None:

@@ -10,7 +10,9 @@ import pytest
 
 from slackwater.bench.iqp import FIGURES
 from slackwater.bench.iqp_experiment import LIMIT, Experiment, Run, Way
+from slackwater.bench.iqp_figures import LATE_HELD_BACK, SMALL_WARM_UPS, late_data_alone
 from slackwater.bench.tpch_data import BUCKETS, HELD_BACK
+from slackwater.execution.reports import Refresh
 
 
 class Rehearsal(Experiment):
@@ -22,7 +24,7 @@ class Rehearsal(Experiment):
         self.engine: Any = SimpleNamespace(table=lambda name: table, create_view=lambda *args, **more: view)
         self.growing, self.views = HELD_BACK, []
         self.counted: list[str] = []
-        self._next, self._gone, self._first = 1.0 - held_back, 0.0, 1.0 - held_back
+        self._next, self._gone, self._first, self._turn = 1.0 - held_back, 0.0, 1.0 - held_back, 0
 
     def add(self, ways: Sequence[Way]) -> None:
         assert ways
@@ -47,14 +49,53 @@ class Rehearsal(Experiment):
 
 @pytest.mark.parametrize(("figure", "counted"), [
     (3, {"9%": 1, "0.9%": 1, "0.1%": 3}),
-    (5, {"1%": 3}),
-    (6, {"1 of 5 arrive": 3, "3 of 5 arrive": 3, "5 of 5 arrive": 3}),
+    (5, {"1%": 3, "30%": 1}),
+    (6, {f"{count} of 5 arrive": 3 for count in (1, 2, 3, 4, 5)}),
     (7, {"1%": 3}),
     (8, {"1%": 3}),
     (9, {f"{share}% deletes": 3 for share in (0, 25, 50, 75, 100)}),
 ])  # fmt: skip
 def test_enough_is_held_back_and_medians_are_of_three(figure: int, counted: dict[str, int]) -> None:
-    for make in FIGURES[figure].make:
+    for make in (*FIGURES[figure].make, *FIGURES[figure].alone):
         rehearsal = Rehearsal(FIGURES[figure].held_back)
         make(rehearsal, [3, 8])
         assert {label: rehearsal.counted.count(label) for label in rehearsal.counted} == counted
+
+
+class Seen(Rehearsal):
+    """A rehearsal with views, which note which of them were refreshed, delta by delta."""
+
+    def __init__(self, held_back: float, labels: Sequence[str]) -> None:
+        super().__init__(held_back)
+        self.refreshed: list[list[str]] = []
+        self.views = [(Way(3, label), self._view(label), Run(3, label)) for label in labels]
+
+    def _view(self, label: str) -> Any:
+        def refresh() -> Refresh:
+            self.refreshed[-1].append(label)
+            return Refresh(label, "incremental", 1, 2, seconds={"total": float(len(self.refreshed))})
+
+        return SimpleNamespace(refresh=refresh, set_forecast=lambda told: None)
+
+    def change(self, *given: Any, **more: Any) -> None:
+        self.refreshed.append([])
+
+
+def test_every_other_delta_goes_through_the_ways_backwards_and_warm_ups_are_noted() -> None:
+    seen = Seen(0.5, ("rebatch", "auto"))
+    seen.delta("warm-up", 0.01, counted=False)
+    seen.delta("1%", 0.01)
+    seen.delta("1%", 0.01)
+    assert seen.refreshed == [["rebatch", "auto"], ["auto", "rebatch"], ["rebatch", "auto"]]
+    assert [(run.warm_ups, run.refreshes) for _, _, run in seen.views] == [([1.0], {"1%": [2.0, 3.0]})] * 2
+
+
+def test_a_recompute_alone_beside_auto_needs_few_warm_ups() -> None:
+    seen = Seen(LATE_HELD_BACK, ("rebatch", "auto"))
+    late_data_alone(seen, [3])
+    warm = seen.refreshed[:SMALL_WARM_UPS]
+    assert all("auto" in some for some in seen.refreshed)
+    assert sum("rebatch" in some for some in warm) == 3
+    assert "rebatch" in warm[0], "its first refresh is compared with those of the others"
+    assert all("rebatch" in some for some in seen.refreshed[SMALL_WARM_UPS - 1 :])
+    assert len(seen.refreshed) == SMALL_WARM_UPS + 5

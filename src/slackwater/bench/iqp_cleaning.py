@@ -42,7 +42,7 @@ def _learn(experiment: Experiment, table: str) -> None:
     """The cleaner trains its model: a refresh comes round and finds nothing."""
     experiment.say(f"{table}: nothing arrives while the cleaner learns")
     _tick(experiment)
-    for _, view, run in experiment.views:
+    for view, run in experiment.in_turn():
         run.timeline.append(view.refresh().total_seconds)
 
 
@@ -55,7 +55,7 @@ def _deliver(experiment: Experiment, table: str) -> None:
         arrived = insert_slice(engine, experiment.slices, (table,), first, first + each)
         experiment.say(f"{table}: {arrived:,} clean rows, {turn + 1} of {REFRESHES}")
         _tick(experiment)
-        for _, view, run in experiment.steps.over(experiment.views):
+        for view, run in experiment.steps.over(experiment.in_turn()):
             report = view.refresh()
             run.timeline.append(report.total_seconds)
             run.took(f"{table}, first" if turn == 0 else table, report)
