@@ -15,10 +15,11 @@ from slackwater.algebra.expressions import Expr, call, col, lit
 from slackwater.algebra.nodes import Aggregate, Filter, Item, Join, Project, Rel
 from slackwater.planning.cardinality import Cardinalities, Expected
 from slackwater.planning.costing import AtHand, Pricing
+from slackwater.planning.lookup_costing import NEVER
 from slackwater.planning.lookups import with_lookups
 from slackwater.planning.rates import Rates
 from slackwater.planning.state_choice import Root, choose
-from slackwater.planning.strategies import plan_states
+from slackwater.planning.strategies import STRATEGIES, plan_states
 from tests.property.plans import TABLES, plans
 from tests.property.test_lookups import KEYS, lookups
 
@@ -101,6 +102,20 @@ budgets = st.sampled_from([0.0, 0.1, 0.3, 0.5, 0.8, 1.0])
 @given(trees, budgets)
 def test_no_states_of_a_priced_plan_are_cheaper(root: Root, share: float) -> None:
     is_exact(root, share)
+
+
+@settings(max_examples=500, deadline=None)
+@given(trees, budgets, st.sampled_from(STRATEGIES), st.data())
+def test_every_strategy_keeps_what_fits_and_what_a_refresh_can_use(
+    root: Root, share: float, strategy: str, data: st.DataObject
+) -> None:
+    sizes = states(root)
+    budget = int(share * sum(sizes.values()))
+    there = frozenset(data.draw(st.lists(st.sampled_from(sorted(sizes)), unique=True))) if sizes else frozenset()
+    found = plan_states(root, strategy, budget, there=there)
+    assert found.kept <= sizes.keys()
+    assert sum(sizes[key] for key in found.kept) == found.size <= budget
+    assert found.seconds < NEVER
 
 
 @pytest.mark.slow

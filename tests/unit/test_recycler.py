@@ -8,9 +8,18 @@ from __future__ import annotations
 
 import pytest
 
+from slackwater.algebra.lookups import Indexed, LookupJoin, Waiting
+from slackwater.algebra.nodes import Rel, Scan
+from slackwater.algebra.printer import node_key
+from slackwater.execution.plan_shape import narrowed, rewritten, shaped
+from slackwater.execution.state_planning import Facts, plan_next
+from slackwater.planning.cardinality import Expected
+from slackwater.planning.costing import AtHand
 from slackwater.planning.memo import Demand, Group, Keeping, Way
+from slackwater.planning.rates import Rates
 from slackwater.planning.state_choice import Root
 from slackwater.planning.strategies import plan_states
+from tests.unit.test_plain_rules import NARROW, total
 
 
 def group(key: str, seconds: float, size: int, *inputs: Group) -> Group:
@@ -50,3 +59,31 @@ def test_a_state_that_two_places_read_counts_twice() -> None:
 
     assert kept(places=1) == {"y"}
     assert kept(places=2) == {"x"}
+
+
+ROWS = {"lines": 6_000_000, "orders": 1_500_000, "customers": 150_000}
+
+
+def made_for(strategy: str) -> Rel:
+    """The plan of a query over three tables, as a strategy gets it."""
+
+    def unique(table: str) -> tuple[int, ...]:
+        return () if table == "lines" else (0,)
+
+    def rows(node: Rel) -> float:
+        return float(max(ROWS[leaf.table] for leaf in node.walk() if isinstance(leaf, Scan)))
+
+    plan = narrowed(rewritten(total("sum"), strategy, unique), strategy, rows, rows, unique)
+    return shaped(plan, strategy, ROWS, unique, rows)
+
+
+def test_the_recycler_selects_from_what_auto_selects_from() -> None:
+    plan = made_for("recycler")
+    assert plan == made_for("auto")
+    assert any(isinstance(node, LookupJoin) for node in plan.walk())
+    facts = Facts(plan, ROWS, {}, NARROW, lambda t: () if t == "lines" else (0,), {}, Rates())
+    coming = {t: Expected(0.01 * n) for t, n in ROWS.items()}
+    auto, recycler = (plan_next(facts, strategy, 10**12, coming, AtHand()) for strategy in ("auto", "recycler"))
+    assert {c.key for c in recycler.choices} == {c.key for c in auto.choices}
+    kinds = {type(node) for node in plan.keepable() if node_key(node) in recycler.kept}
+    assert {Waiting, Indexed} <= kinds, "with room for all, all is kept"

@@ -21,8 +21,9 @@ from slackwater.planning.narrowed_groups import narrow_groups
 if TYPE_CHECKING:
     from slackwater.view import View
 
-WITH_LOOKUPS = ("auto", "plain")
-"""Strategies that keep what waits in joins; the others are baselines, and keep what their names promise."""
+WITH_LOOKUPS = ("auto", "plain", "recycler")
+"""Strategies that keep what waits in joins. The recycler differs from `auto` in what it selects, not in what it
+selects from; the others are baselines, and keep what their names promise."""
 
 
 def shaped(plan: Rel, strategy: str, changing: Collection[str], unique: UniqueKeys, base_rows: LeafRows) -> Rel:
