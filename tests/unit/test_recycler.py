@@ -6,6 +6,8 @@ Two inputs, `a` and `b`, come by before what is made of both, `c`. With 10 bytes
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import pytest
 
 from slackwater.algebra.lookups import Indexed, LookupJoin, Waiting
@@ -28,10 +30,10 @@ def group(key: str, seconds: float, size: int, *inputs: Group) -> Group:
     return Group(key, key, inputs, lambda _: (made,), (kept,) if size else ())
 
 
-def cached(own: float, budget: float, places: int = 1) -> set[str]:
+def cached(own: float, budget: float, places: int = 1, there: Collection[str] = ()) -> set[str]:
     c = group("c", own, 15, group("a", 6.0, 10), group("b", 2.0, 10))
     root = Root(group("root", 1.0, 0, *(c,) * places), ((Demand.OLD, 0.0),))
-    return set(plan_states(root, "recycler", budget).kept)
+    return set(plan_states(root, "recycler", budget, there=frozenset(there)).kept)
 
 
 @pytest.mark.parametrize(("own", "budget", "places", "kept"), [
@@ -47,6 +49,16 @@ def cached(own: float, budget: float, places: int = 1) -> set[str]:
 ])  # fmt: skip
 def test_what_stays_in_the_cache(own: float, budget: float, places: int, kept: set[str]) -> None:
     assert cached(own, budget, places) == kept
+
+
+@pytest.mark.parametrize(("own", "there", "kept"), [
+    (2.9, {"c"}, {"c"}),             # 10.9/15 = 0.727 while its inputs are not there: `a` does not push it out
+    (0.5, {"c"}, {"a"}),             # 8.5/15 = 0.567 is less than 6/10, and more than the 2/10 of `b`, which came first
+    (6.1, {"a", "b"}, {"c"}),        # as from nothing: both were updated, and came in again before `c`
+    (5.9, {"a", "b", "c"}, {"c"}),   # too much for the budget: neither `b` nor then `a` gets in again beside `c`
+])  # fmt: skip
+def test_what_is_there_counts_until_it_is_pushed_out(own: float, there: set[str], kept: set[str]) -> None:
+    assert cached(own, 20, there=there) == kept
 
 
 def test_a_state_that_two_places_read_counts_twice() -> None:

@@ -61,7 +61,10 @@ def plan_states(
     """Choose by a strategy; `plain` is what the plain rules say, and `there` the states that need not be built."""
     candidates = [g for g in _once(root.group.walk()) if g.keepings]
     among = candidates if plain is None else [g for g in candidates if g.key in plain]
-    kept = _SELECT[strategy](root, among, max(budget, 0.0))
+    if strategy == "recycler":
+        kept = _recycler(root, among, max(budget, 0.0), there)
+    else:
+        kept = _SELECT[strategy](root, among, max(budget, 0.0))
     if strategy == "auto":
         kept = _steady(root, candidates, kept, there, budget)
     seconds = root.price(kept, building=False)
@@ -118,14 +121,17 @@ def _higher_order(root: Root, candidates: list[Group], budget: float) -> frozens
     return frozenset(g.key for g in candidates) if fits else frozenset()
 
 
-def _recycler(root: Root, candidates: list[Group], budget: float) -> frozenset[str]:
+def _recycler(root: Root, candidates: list[Group], budget: float, there: frozenset[str]) -> frozenset[str]:
     """States come by as the plan makes them, inputs first; each may push out others of a lower average benefit.
 
-    Every refresh uses a state once in each place where the plan has its node.
+    The cache is not empty at first: it has the states that are `there`. A refresh brings each of them up to date, and a
+    state that was updated is taken for a new one, which has to come in again. Every refresh uses a state once in each
+    place where the plan has its node.
     """
     uses = Counter(group.key for group in root.group.walk())
-    cached: dict[str, Group] = {}
+    cached = {group.key: group for group in candidates if group.key in there}
     for group in reversed(candidates):
+        cached.pop(group.key, None)
         benefit = {key: uses[key] * _benefit(g, frozenset(cached) - {key}) for key, g in cached.items()}
         own = uses[group.key] * _benefit(group, frozenset(cached))
         need = sum(g.keepings[0].size for g in cached.values()) + group.keepings[0].size - budget
@@ -155,7 +161,6 @@ _SELECT: dict[str, Callable[[Root, list[Group], float], frozenset[str]]] = {
     "rebatch": _rebatch,
     "incremental": _incremental,
     "higher_order": _higher_order,
-    "recycler": _recycler,
 }
 
 
