@@ -11,6 +11,8 @@ import pytest
 from pyspark.sql.types import IntegerType, LongType, StructType
 
 import slackwater as sw
+from slackwater.algebra import nodes as n
+from slackwater.algebra.expressions import call, col
 from slackwater.algebra.nodes import Opaque
 from slackwater.algebra.printer import node_key
 from slackwater.declared import Declared
@@ -76,6 +78,43 @@ def test_with_memory_something_is_kept_and_without_it_nothing(engine: sw.Engine)
     assert plenty.seconds < nothing.seconds == plenty.recompute
     insert(engine, "lines", 500)  # what waits to be refreshed is no obstacle
     assert view.what_if(budget="40MB").size > 0
+
+
+def test_seconds_are_corrected_as_predictions_are(engine: sw.Engine) -> None:
+    told = view_of(engine).what_if(budget="40MB")
+    slow = view_of(engine, "slow", corrections={"incremental": 2.0, "recompute": 3.0}).what_if(budget="40MB")
+    assert slow.size == told.size > 0
+    assert slow.seconds == pytest.approx(2 * told.seconds)
+    assert slow.build == pytest.approx(2 * told.build)
+    assert slow.recompute == pytest.approx(3 * told.recompute)
+    assert slow.curve[0] == (0, pytest.approx(3 * told.curve[0][1]))
+    assert slow.curve[-1] == (told.curve[-1][0], pytest.approx(2 * told.curve[-1][1]))
+    assert slow.now == slow.curve[0], "nothing is kept yet"
+    dear = view_of(engine, "dear", corrections={"incremental": 50.0, "recompute": 0.1}).what_if(budget="40MB")
+    assert dear.curve == ((0, dear.recompute),), "what takes longer than a recompute is no better for its bytes"
+
+
+@pytest.mark.parametrize("size", [1, 30_000, 3_000_000])
+def test_what_is_kept_now_never_lies_below_the_best(engine: sw.Engine, size: int) -> None:
+    key = view_of(engine).what_if(budget="40MB").choices[0].key
+    choice = {"key": key, "label": "sums", "keep": True, "reason": ""}
+    kept = {"choices": [choice], "bytes": {key: size}, "corrections": {"incremental": 0.5}}
+    found = view_of(engine, "kept", **kept).what_if(budget="40MB")
+    assert found.now[0] == size
+    assert found.now[1] >= min(cost for at, cost in found.curve if at <= size)
+    assert found.now[1] < found.curve[0][1]
+
+
+def test_a_state_that_two_places_share_does_not_lie_below_the_best(engine: sw.Engine) -> None:
+    """The search counts its bytes twice; what is kept now is known to do with half of them."""
+    items = (n.Item("s2", col("s", "int")), n.Item("rows2", col("rows", "bigint")))
+    same = call("=", col("s", "int"), col("s2", "int"), dtype="boolean")
+    choice = {"key": node_key(TOTALS), "label": "sums", "keep": True, "reason": ""}
+    view = add_view(engine, "twice", n.Join(TOTALS, n.Project(TOTALS, items), same), choices=[choice],
+                    bytes={node_key(TOTALS): 30_000}, forecast=sw.fixed({"lines": 6_000}).to_dict())  # fmt: skip
+    found = view.what_if(budget="40MB")
+    assert found.now[0] == 30_000
+    assert min(cost for size, cost in found.curve if size <= 30_000) == found.now[1] < found.curve[0][1]
 
 
 def test_states_are_thought_to_serve_for_long_unless_the_forecast_ends(engine: sw.Engine) -> None:

@@ -12,13 +12,14 @@ from slackwater.algebra.nodes import Opaque
 from slackwater.arrivals.forecast import Forecast, TableForecast, check_number
 from slackwater.errors import ForecastError, ViewError
 from slackwater.execution.leaves import views_read
-from slackwater.execution.program import INCREMENTAL, INITIAL
+from slackwater.execution.program import INCREMENTAL, INITIAL, RECOMPUTE
 from slackwater.execution.refresh import Refresher
 from slackwater.execution.sharing import given_back
-from slackwater.execution.state_planning import VIEW_SHARE, next_stairs, plan_next, serves
+from slackwater.execution.state_planning import VIEW_SHARE, Facts, next_stairs, plan_next, serves
 from slackwater.planning.cardinality import Expected
 from slackwater.planning.choices import Choice
 from slackwater.planning.costing import AtHand
+from slackwater.planning.state_choice import Root
 from slackwater.planning.strategies import seconds_text, with_paid_builds
 from slackwater.settings import parse_bytes, show_bytes
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """An answer to what if.
+    """An answer to what if. All seconds are corrected by what earlier refreshes taught, as predictions are.
 
     Attributes:
         view: the view's name.
@@ -42,7 +43,8 @@ class WhatIf:
         build: what building those that are not there now would take.
         recompute: what the next refresh would take with no state.
         curve: bytes and seconds of the best choice for every budget, building included.
-        now: bytes of the states that are kept now, and what the next refresh would take with them.
+        now: bytes of the states that are kept now, and what the next refresh would take with them; never less than the
+            curve has for so many bytes.
         usable: what this view's states may take of it: beside those of other views, and no more than the view's own
             budget and Spark's memory.
     """
@@ -139,11 +141,29 @@ def what_if(view: View, budget: str | int | None, forecast: Mapping[str, float] 
     usable = _usable(refresher, expected, at_hand)
     planned = plan_next(facts, view.strategy, usable, expected, at_hand)
     root = facts.root(expected, at_hand)
-    curve = tuple((p.bytes, p.seconds) for p in root.stairs().points())
+    now = view.state_bytes(), _corrected(facts, bool(view.kept), root.price(view.kept))
     return WhatIf(view.name, refresher.budget, {t: e.rows for t, e in expected.items()},
                   with_paid_builds(planned.choices, view.choices), planned.size,
-                  planned.seconds, planned.build, planned.nothing, curve,
-                  (view.state_bytes(), root.price(view.kept, building=False)), usable)  # fmt: skip
+                  _corrected(facts, bool(planned.kept), planned.seconds), _corrected(facts, True, planned.build),
+                  _corrected(facts, False, planned.nothing), _curve(facts, root, now), now, usable)  # fmt: skip
+
+
+def _corrected(facts: Facts, with_states: bool, seconds: float) -> float:
+    """A price after what earlier refreshes taught; without a state a refresh comes to a recompute."""
+    return facts.corrected(INCREMENTAL if with_states else RECOMPUTE, seconds)
+
+
+def _curve(facts: Facts, root: Root, now: tuple[int, float]) -> tuple[tuple[int, float], ...]:
+    """The least seconds for every number of bytes, with what is kept now among the choices.
+
+    Counter-example to leaving it out: of equal parts of a query, which share one state, the search counts each.
+    """
+    found = [(p.bytes, _corrected(facts, bool(p.decisions), p.seconds)) for p in root.stairs().points()]
+    steps: list[tuple[int, float]] = []
+    for size, seconds in sorted([*found, now]):
+        if not steps or seconds < steps[-1][1]:
+            steps.append((size, seconds))
+    return tuple(steps)
 
 
 def _usable(refresher: Refresher, expected: Mapping[str, Expected], at_hand: AtHand) -> int:
