@@ -257,7 +257,8 @@ class View:
         """What is expected to arrive from now on until the next trigger: the delta after one that is taken now.
 
         Args:
-            horizon: the time until that trigger, such as "60s"; the usual time between refreshes if not given.
+            horizon: the time until that trigger, such as "60s"; if not given, until the next time of the
+                view's policy, or where that tells none the usual time between refreshes.
         """
         self._check_alive()
         return look_ahead(self, self.engine.now(), horizon).forecast

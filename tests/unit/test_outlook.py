@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timezone
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +19,7 @@ import pytest
 
 import slackwater as sw
 from slackwater.arrivals.outlook import MOST_CHANGES, ArrivalLog, look_ahead
-from slackwater.arrivals.scoring import ForecastReport, missed
+from slackwater.arrivals.scoring import OWN_BOUNDS, ForecastReport, missed
 from slackwater.storage import Catalog, NewSegment, TableRecord, sqlite_url
 from slackwater.storage.files import WarehouseFiles
 from slackwater.storage.forecasts import ArrivalRecord, PaceRecord
@@ -44,8 +45,9 @@ class Warehouse:
             table=lambda name: SimpleNamespace(count=lambda: 1000),
         )
         self.view: Any = SimpleNamespace(
-            id=self.id, version=0, tables=("orders", "other"), forecaster=forecaster, engine=self.engine
-        )
+            id=self.id, version=0, tables=("orders", "other"), forecaster=forecaster, engine=self.engine,
+            policy=sw.manual(),
+        )  # fmt: skip
 
     def change(self, table: str, rows: int, path: str | None = None) -> None:
         with self.catalog.commit("change", table, {"inserted": rows, "deleted": 0}) as tx:
@@ -175,6 +177,59 @@ def test_a_pace_is_read_from_the_catalog(make: Any) -> None:
     warehouse.catalog.report_pace(PaceRecord(1, 5.0, 1000, at=0.0))
     forecast = look_ahead(warehouse.view, 10.0, "20s").forecast
     assert (forecast.of("orders").rows, forecast.of("other").rows, forecast.horizon_seconds) == (100, 0, 20)
+
+
+def test_the_policy_says_how_far_to_look(make: Any) -> None:
+    warehouse = make(sw.paced())
+    for rows in (0, 50, 50):
+        warehouse.refresh(rows)
+    warehouse.catalog.report_pace(PaceRecord(1, 5.0, None, at=warehouse.now))
+    assert look_ahead(warehouse.view, warehouse.now).forecast.horizon_seconds == 60, "the usual time"
+    warehouse.view.policy = sw.every("1h")
+    forecast = look_ahead(warehouse.view, warehouse.now).forecast
+    assert (forecast.horizon_seconds, forecast.of("orders").rows) == (3600, 18_000)
+    assert forecast.reason == "the horizon is the next time of the policy: every 1h"
+    assert look_ahead(warehouse.view, warehouse.now, "20s").forecast.horizon_seconds == 20, "somebody's own"
+    taken = look_ahead(warehouse.view, warehouse.now, taking=True)
+    assert {record.horizon_seconds for record in taken.records} == {3600}
+    warehouse.view.policy = sw.cron("0 9 * * 1-5")
+    friday = datetime(2026, 3, 6, 9, tzinfo=timezone.utc).timestamp()
+    assert look_ahead(warehouse.view, friday).forecast.horizon_seconds == 3 * 86_400
+
+
+def test_a_policy_that_counts_rows_bounds_what_is_expected(make: Any) -> None:
+    warehouse = make(sw.paced())
+    warehouse.view.policy = sw.rows(900) | sw.every("1h")
+    warehouse.catalog.report_pace(PaceRecord(1, 2.0, 7_200, at=0.0))
+    warehouse.catalog.report_pace(PaceRecord(2, 1.0, None, at=0.0))
+    outlook = look_ahead(warehouse.view, 0.0, taking=True)
+    orders, other = outlook.forecast.of("orders"), outlook.forecast.of("other")
+    assert (orders.rows, other.rows) == (pytest.approx(600), pytest.approx(300))
+    assert all(one.low <= one.rows <= one.high for one in (orders, other))
+    assert not orders.complete_after, "there is more to come than a refresh waits for"
+    assert "a refresh comes with 900 rows" in orders.reason
+    assert [record.rows for record in outlook.records] == [orders.rows, other.rows]
+    warehouse.view.policy = sw.rows(20_000) | sw.every("1h")
+    whole = look_ahead(warehouse.view, 0.0).forecast.of("orders")
+    assert (whole.rows, whole.complete_after) == (7_200, True)
+    warehouse.view.forecaster, warehouse.view.policy = sw.fixed(orders=5_000), sw.rows(900)
+    assert look_ahead(warehouse.view, 0.0).forecast.of("orders").rows == 5_000, "the user's word"
+
+
+def test_a_kind_is_judged_by_the_rows_that_a_refresh_waits_for(make: Any) -> None:
+    """Three hundred thousand rows a minute are told, and a refresh comes with a hundred: ninety are no miss."""
+    warehouse = make(sw.paced())
+    warehouse.view.policy = sw.rows(100)
+    warehouse.catalog.report_pace(PaceRecord(1, 5_000.0, None, at=warehouse.now))
+    assert [warehouse.refresh(rows) for rows in (0, 90, 90, 90, 90)] == [()] * 5
+    assert warehouse.report()[0]["kind"] == "paced"
+    # Nor do the words of one that is demoted reach further than that.
+    warehouse.view.policy = sw.manual()
+    assert any("demoted" in told for _ in range(5) for told in warehouse.refresh(90))
+    warehouse.view.policy = sw.rows(100)
+    warehouse.refresh(90)
+    newest = next(r for r in warehouse.catalog.forecasts(warehouse.id) if r.table_name == "orders")
+    assert (newest.kind, newest.detail[OWN_BOUNDS]) == ("naive", [50, 200])
 
 
 def test_delays_are_read_from_files_once(make: Any, tmp_path: Path) -> None:

@@ -309,3 +309,39 @@ def test_reasons_name_what_is_decisive() -> None:
     assert both.reason == "5 of 6 rows are waiting; the last refresh was 10 s ago, of 1h"
     assert both.at == 990.0 + 3600
     assert (sw.rows(6) & sw.every("1h")).judge(waiting).at is None
+
+
+# --- the next time -------------------------------------------------------------------------------------------
+
+FRIDAY = at("2026-03-06T09:00:00")
+
+
+@pytest.mark.parametrize(("policy", "after"), [
+    (sw.every("1h"), 3600.0),
+    (sw.target_lag("10min"), 600.0),
+    (sw.cron("0 9 * * 1-5"), 3 * 86_400.0),  # not the scheduled time at which it was refreshed, and not on Saturday
+    (sw.rows(10), None),
+    (sw.on_arrival(), None),
+    (sw.manual(), None),
+    (sw.every("1h") | sw.every("10min"), 600.0),
+    (sw.every("1h") & sw.every("10min"), 3600.0),
+    (sw.every("1h") | sw.rows(10), 3600.0),
+    (sw.every("1h") & sw.rows(10), 3600.0),
+    (sw.every("1h") | sw.manual(), 3600.0),
+    (sw.every("1h") | sw.on_arrival(), None),  # any row makes it due
+    (sw.every("1h") & sw.on_arrival(), 3600.0),
+    (sw.cron("0 9 * * *") | sw.every("2d") & sw.every("1h"), 86_400.0),
+])  # fmt: skip
+def test_when_a_refreshed_view_is_due_again(policy: Policy, after: float | None) -> None:
+    assert policy.due_after(FRIDAY) == (None if after is None else FRIDAY + after)
+
+
+@pytest.mark.parametrize(("policy", "rows"), [
+    (sw.rows(10), 10),
+    (sw.every("1h"), None),
+    (sw.rows(10) | sw.rows(30) | sw.every("1h"), 10),
+    (sw.rows(10) & sw.rows(30), 30),
+    (sw.rows(10) & sw.every("1h"), None),  # by then any number may have come
+])  # fmt: skip
+def test_how_many_rows_a_refresh_finds_at_most(policy: Policy, rows: int | None) -> None:
+    assert policy.most_rows == rows

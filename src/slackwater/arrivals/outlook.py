@@ -15,6 +15,7 @@ from slackwater.arrivals.history import Delays, TableArrivals, Trigger, usual_ho
 from slackwater.arrivals.kinds import Forecaster
 from slackwater.arrivals.measuring import delay_points, event_seconds
 from slackwater.arrivals.naive import naive
+from slackwater.arrivals.policies import Policy
 from slackwater.errors import CatalogError, ForecastError
 from slackwater.storage.catalog import Catalog
 from slackwater.storage.forecasts import KEPT_DELAYS, ArrivalRecord, DelayRecord, ForecastRecord, NewForecast
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 MOST_CHANGES = 20_000
 MOST_REFRESHES = 201
 TIMES = ("timestamp", "timestamp_ntz", "date")
+SHORTEST = 1.0
+"""A policy whose time is about to come is looked ahead of by a second, so that there is something to look at."""
+USUAL = "the horizon is the usual time between refreshes"
 
 
 class ArrivalLog:
@@ -132,23 +136,27 @@ def look_ahead(
     Args:
         view: the view.
         now: the time, in seconds since 1970.
-        horizon: how long until the next trigger; the usual time between refreshes if not given.
+        horizon: how long until the next trigger; if not given, until the next time that the view's policy tells, else
+            the usual time between refreshes.
         taking: whether a refresh is about to take what waits, so that this is what came of the last forecast.
         present: rows by table, where they are known already.
     """
     reading = _Reading(view, now)
     tables = [reading.arrivals(name, present or {}) for name in view.tables]
     came = {one.table: _waiting(one, view.version) for one in tables} if taking else None
-    given = horizon is not None
-    span = parse_span(horizon, "the horizon") if horizon is not None else usual_horizon(tables, now)
-    trigger = Trigger(now, span, given)
+    span, told = _reach(view.policy, tables, now, horizon)
+    trigger = Trigger(now, span, bool(told))
     ids = {name: reading.tables[name].id for name in view.tables}
-    found, notes, records = [], [], []
+    most = None if horizon is not None or view.forecaster.kind == "fixed" else view.policy.most_rows
+    said = []
     for arrivals in tables:
         own = _own(view.forecaster, arrivals, trigger)
         if taking and own.detail.get("at") == now:
             # Comparing models takes a good part of a second: a refresh waits for one table's, not for all.
             trigger = replace(trigger, compares=False)
+        said.append(own)
+    found, notes, details = [], [], []
+    for arrivals, own in zip(tables, _no_more_than(most, said), strict=True):
         past = reading.settled(arrivals.table, came)
         used, judged = own, scoring.standing(past, view.forecaster.kind)
         detail: dict[str, Any] = {scoring.OWN_KIND: view.forecaster.kind, scoring.REMEMBERED: dict(own.detail)}
@@ -157,11 +165,40 @@ def look_ahead(
             detail[scoring.OWN_BOUNDS] = [own.low, own.high]
         notes += _news(past, used, own.kind, judged)
         found.append(used)
-        records.append(_record(used, ids[arrivals.table], span, detail))
-    reason = "the horizon was given" if given else "the horizon is the usual time between refreshes"
-    forecast = Forecast(tuple(found), view.forecaster.kind, now, span, reason)
+        details.append(detail)
+    found = _no_more_than(most, found)
+    records = [_record(used, ids[used.table], span, detail) for used, detail in zip(found, details, strict=True)]
+    forecast = Forecast(tuple(found), view.forecaster.kind, now, span, told or USUAL)
     by_id = None if came is None else {ids[name]: rows for name, rows in came.items()}
     return Outlook(view.id, forecast, tuple(notes), tuple(records), tuple(reading.measured), by_id)
+
+
+def _reach(
+    policy: Policy, tables: Sequence[TableArrivals], now: float, horizon: str | float | None
+) -> tuple[float, str]:
+    """How far to look ahead, and who told so; nobody did where it is the usual time between refreshes."""
+    if horizon is not None:
+        return parse_span(horizon, "the horizon"), "the horizon was given"
+    due = policy.due_after(now)
+    if due is None:
+        return usual_horizon(tables, now), ""
+    return max(due - now, SHORTEST), f"the horizon is the next time of the policy: {policy}"
+
+
+def _no_more_than(most: int | None, found: list[TableForecast]) -> list[TableForecast]:
+    """What a refresh finds that comes with so many rows: the tables' shares of these, where more would arrive by then.
+
+    A table has more to come after that, whatever was said of a longer time.
+    """
+    rows = sum(one.rows for one in found)
+    if most is None or rows <= most:
+        return found
+    share, why = most / rows, f"; a refresh comes with {most:,} rows"
+    return [
+        replace(one, rows=one.rows * share, low=one.low * share, high=max(one.high * share, one.rows * share),
+                complete_after=one.complete_after and not one.rows, reason=one.reason + why)
+        for one in found
+    ]  # fmt: skip
 
 
 def check_forecaster(forecaster: object, tables: Sequence[TableRecord], read: Sequence[str]) -> Forecaster:

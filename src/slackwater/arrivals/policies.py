@@ -18,6 +18,9 @@ from slackwater.arrivals.durations import about, parse_duration, show_duration
 from slackwater.arrivals.situation import Situation, Verdict
 from slackwater.errors import SlackwaterError
 
+MOMENT = 0.001
+"""So much later than a scheduled time is after it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Policy(ABC):
@@ -38,6 +41,20 @@ class Policy(ABC):
     def can_fire(self) -> bool:
         """Whether a view with this policy is ever refreshed without being asked to."""
         return True
+
+    def due_after(self, refreshed: float) -> float | None:
+        """When a view that was refreshed at a time is due again, while rows keep coming; None where that depends."""
+        return None
+
+    @property
+    def most_rows(self) -> int | None:
+        """About so many rows a refresh finds at most; None where any number may have come."""
+        return None
+
+    @property
+    def at_any_arrival(self) -> bool:
+        """Whether the first row that arrives makes a view due."""
+        return False
 
     def __or__(self, other: object) -> Policy:
         return _combined(AnyOf, self, other) if isinstance(other, Policy) else NotImplemented
@@ -67,6 +84,9 @@ class Every(Policy):
             return situation.now, "the clock was set back behind the last refresh"
         return last + self.seconds, f"the last refresh was {about(situation.now - last)} ago, of {period}"
 
+    def due_after(self, refreshed: float) -> float | None:
+        return refreshed + self.seconds
+
     def __str__(self) -> str:
         return f"every {show_duration(self.seconds)}"
 
@@ -89,6 +109,10 @@ class Rows(Policy):
             return situation.now, f"{waiting} and no more will come"
         return None, waiting
 
+    @property
+    def most_rows(self) -> int | None:
+        return self.count
+
     def __str__(self) -> str:
         return f"rows {self.count}"
 
@@ -100,6 +124,10 @@ class OnArrival(Policy):
     def _due_at(self, situation: Situation, oldest: float) -> tuple[float | None, str]:
         count = situation.pending_rows
         return min(oldest, situation.now), "a row has arrived" if count == 1 else f"{count:,} rows have arrived"
+
+    @property
+    def at_any_arrival(self) -> bool:
+        return True
 
     def __str__(self) -> str:
         return "on_arrival"
@@ -124,6 +152,9 @@ class Cron(Policy):
         came = "has come" if at <= situation.now else "has not come"
         return at, f"the time of {self} {came} since the oldest change"
 
+    def due_after(self, refreshed: float) -> float | None:
+        return next_time(self.expression, self.timezone, refreshed + MOMENT)
+
     def __str__(self) -> str:
         return f"cron '{self.expression}'" + (f" in {self.timezone}" if self.timezone != "UTC" else "")
 
@@ -145,6 +176,9 @@ class TargetLag(Policy):
         at = max(oldest, oldest + self.seconds - takes - situation.next_look)
         lag = f"the oldest change is {about(situation.now - oldest)} old, of {show_duration(self.seconds)}"
         return at, f"{lag}, and a refresh may take {about(takes)}"
+
+    def due_after(self, refreshed: float) -> float | None:
+        return refreshed + self.seconds
 
     def __str__(self) -> str:
         return f"target_lag {show_duration(self.seconds)}"
@@ -189,6 +223,19 @@ class AnyOf(Combination):
     def can_fire(self) -> bool:
         return any(p.can_fire for p in self.policies)
 
+    def due_after(self, refreshed: float) -> float | None:
+        if self.at_any_arrival:
+            return None
+        return min((at for p in self.policies if (at := p.due_after(refreshed)) is not None), default=None)
+
+    @property
+    def most_rows(self) -> int | None:
+        return min((count for p in self.policies if (count := p.most_rows) is not None), default=None)
+
+    @property
+    def at_any_arrival(self) -> bool:
+        return any(p.at_any_arrival for p in self.policies)
+
     def __str__(self) -> str:
         return " | ".join(str(p) for p in self.policies)
 
@@ -211,6 +258,18 @@ class AllOf(Combination):
         times = [v.at for v in verdicts]
         at = None if None in times else max(t for t in times if t is not None)
         return at, _reasons([v for v in verdicts if not v.due] or verdicts)
+
+    def due_after(self, refreshed: float) -> float | None:
+        return max((at for p in self.policies if (at := p.due_after(refreshed)) is not None), default=None)
+
+    @property
+    def most_rows(self) -> int | None:
+        counts = [p.most_rows for p in self.policies]
+        return None if None in counts else max(count for count in counts if count is not None)
+
+    @property
+    def at_any_arrival(self) -> bool:
+        return all(p.at_any_arrival for p in self.policies)
 
     def __str__(self) -> str:
         return " & ".join(f"({p})" if isinstance(p, AnyOf) else str(p) for p in self.policies)
