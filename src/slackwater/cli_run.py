@@ -59,6 +59,8 @@ def _once(session: Session, engine: Engine) -> None:
     for poll in tick.polls:
         session.output.line(str(poll))
     cli_tables.refreshes(session.output, [report.to_dict() for report in tick])
+    for note in tick.notes:
+        session.output.note(note)
     for failure in tick.failures:
         session.output.complaint(failure.error)
     if tick.failures:

@@ -102,6 +102,7 @@ class Engine(Declaring):
         self.segment_bytes: dict[int, int] = {}
         """What Spark's storage said of the rows of states, by Spark's number for them."""
         self._rates: Rates | None = None
+        self._rates_of_elsewhere = False
         self._scheduler = Scheduler(self)
         self._symbols = Symbols()
         self._closed = False
@@ -173,7 +174,8 @@ class Engine(Declaring):
         if self._rates is None:
             text = self.catalog.fact("rates")
             found = Rates() if text is None else _stored_rates(text)
-            self._rates = found if not found.cluster or found.cluster == cluster_of(self.spark) else Rates()
+            self._rates_of_elsewhere = bool(found.cluster) and found.cluster != cluster_of(self.spark)
+            self._rates = Rates() if self._rates_of_elsewhere else found
         return self._rates
 
     def calibrate(self) -> Rates:
@@ -181,7 +183,16 @@ class Engine(Declaring):
         with self.writing() as lease:
             self._rates = calibrate(self.sessions.get("delta", {}), self.path)
             self.catalog.set_fact("rates", json.dumps(self._rates.to_dict()), lease)
+            self._rates_of_elsewhere = False
         return self._rates
+
+    def calibrate_anew(self) -> bool:
+        """Calibrate if somebody once did so on another cluster and it has not been tried here; gives whether it was."""
+        with self.writing():
+            due, self._rates_of_elsewhere = self._rates_of_elsewhere, False
+            if due:
+                self.calibrate()
+            return due
 
     @property
     def sessions(self) -> Sessions:

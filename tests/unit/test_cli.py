@@ -318,6 +318,7 @@ def test_running_once_with_nothing_to_do_starts_no_spark(run: Run, warehouse: Pa
         "refreshes": [],
         "polls": [],
         "failures": [],
+        "notes": [],
     }
     assert run("run", warehouse, "--once").stdout == "Nothing was refreshed.\n"
     ended = run("run", warehouse, "--until-complete", "--json")

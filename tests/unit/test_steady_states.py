@@ -8,6 +8,7 @@ from slackwater.execution.state_planning import Situation
 from slackwater.planning.cardinality import Expected
 from slackwater.planning.costing import AtHand
 from slackwater.planning.memo import Demand, Group, Keeping, Way
+from slackwater.planning.rates import Rates
 from slackwater.planning.state_choice import Root
 from slackwater.planning.strategies import plan_states
 
@@ -77,3 +78,9 @@ def test_a_plan_is_made_anew_for_another_situation() -> None:
     assert not replace(now, rows={"orders": 1e6}).like(replace(now, rows={"orders": 2e6}))
     deleting = replace(now, coming={**now.coming, "orders": Expected(1000.0, 0.5)})
     assert not now.like(deleting)
+
+
+def test_a_plan_is_made_anew_when_the_rates_were_measured_anew() -> None:
+    before = replace(situation(lines=5.0), rates=Rates())
+    assert before.like(replace(situation(lines=5.0), rates=Rates()))
+    assert not before.like(replace(situation(lines=5.0), rates=Rates(write=1.0)))

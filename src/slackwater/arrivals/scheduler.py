@@ -84,7 +84,25 @@ class Scheduler:
                 if report is not None and report.mode != "none":  # somebody else may have been first
                     tick.append(report)
                     tick.reasons[view.name] = reason
+            if tick.idle and not self._stopping:
+                self._calibrate_anew(tick)
             return tick
+
+    def _calibrate_anew(self, tick: Tick) -> None:
+        """Where nothing else is to be done, measure what work costs, if the numbers kept are of another cluster.
+
+        That takes some ten seconds, more than most refreshes. It is tried once: without it the built-in numbers serve.
+        """
+        try:
+            if self._engine.calibrate_anew():
+                tick.notes.append("measured what work costs: the numbers that were kept are of another cluster")
+        except Exception as error:
+            told = _in_our_words(error)
+            if told.code in FATAL:
+                raise
+            tick.notes.append(f"what work costs on this cluster could not be measured: {told.message}")
+        for note in tick.notes:
+            _log.info(note)
 
     def _poll_sources(self, tick: Tick) -> None:
         for table, source in self._lookout.sources():

@@ -50,6 +50,7 @@ class Tick(list["Refresh"]):
         reasons: why each refreshed view was due, by its name.
         polls: the sources that brought something, or set a file aside.
         failures: the views and sources that failed.
+        notes: what else was done.
     """
 
     def __init__(
@@ -62,11 +63,12 @@ class Tick(list["Refresh"]):
         super().__init__(refreshes)
         self.reasons = dict(reasons or {})
         self.polls, self.failures = list(polls), list(failures)
+        self.notes: list[str] = []
 
     @property
     def idle(self) -> bool:
         """Whether nothing happened."""
-        return not (self or self.polls or self.failures)
+        return not (self or self.polls or self.failures or self.notes)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -74,12 +76,14 @@ class Tick(list["Refresh"]):
             "refreshes": [r.to_dict() | {"due_because": self.reasons[r.view]} for r in self],
             "polls": [p.to_dict() for p in self.polls],
             "failures": [f.to_dict() for f in self.failures],
+            "notes": list(self.notes),
         }
 
     def __str__(self) -> str:
         lines = [str(p) for p in self.polls]
         lines += [f"{r}; due because {self.reasons[r.view]}" for r in self]
         lines += [str(f) for f in self.failures]
+        lines += self.notes
         return "\n".join(lines) or "nothing was due"
 
     def _repr_html_(self) -> str:

@@ -342,7 +342,8 @@ class Refresher:
 
         # A plan that fits stays good while what is free and what is expected stay about the same.
         rows = {t: float(s.rows) for t, s in self.tables.items()}
-        situation = Situation(mode, at_hand, self.free(), expected, node_key(view.plan), rows)
+        situation = Situation(mode, at_hand, self.free(), expected, node_key(view.plan), rows,
+                              self.engine.rates)  # fmt: skip
         planned = view.planned_states(situation, plan)
         return planned if planned.size <= self.free() else plan()
 

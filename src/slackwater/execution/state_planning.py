@@ -137,6 +137,7 @@ class Situation:
         coming: the next delta.
         plan: the key of the plan: another one has other states.
         rows: what the tables hold.
+        rates: what work costs: once it has been measured anew, other states may pay.
     """
 
     mode: str
@@ -145,12 +146,14 @@ class Situation:
     coming: Mapping[str, Expected]
     plan: str = ""
     rows: Mapping[str, float] = field(default_factory=dict)
+    rates: Rates | None = None
 
     def like(self, other: Situation) -> bool:
         """Whether a choice that was made in this situation is as good in another."""
         ours, theirs = self.at_hand, other.at_hand
         return (
             (self.mode, self.plan, ours.states, ours.passing) == (other.mode, other.plan, theirs.states, theirs.passing)
+            and self.rates == other.rates
             and self.coming.keys() == other.coming.keys()
             and self.rows.keys() == other.rows.keys()
             and all(_alike(n, other.rows[t]) for t, n in self.rows.items())
