@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from slackwater.execution.state_planning import Situation
+from slackwater.planning import staircase
 from slackwater.planning.cardinality import Expected
 from slackwater.planning.costing import AtHand
 from slackwater.planning.memo import Demand, Group, Keeping, Way
 from slackwater.planning.rates import Rates
 from slackwater.planning.state_choice import Root
-from slackwater.planning.strategies import plan_states
+from slackwater.planning.strategies import LEFT_OUT, plan_states
 
 
 def memo(one: float, two: float, third: float = 100.0, build: float = 0.0) -> Root:
@@ -84,3 +87,17 @@ def test_a_plan_is_made_anew_when_the_rates_were_measured_anew() -> None:
     before = replace(situation(lines=5.0), rates=Rates())
     assert before.like(replace(situation(lines=5.0), rates=Rates()))
     assert not before.like(replace(situation(lines=5.0), rates=Rates(write=1.0)))
+
+
+def test_a_choice_among_too_many_sizes_says_that_some_were_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def leaf(name: str) -> Group:
+        kept = Keeping(name, 10, 0.0, lambda _: (Way(1.0),))
+        return Group(name, name, (), lambda _: (Way(5.0),), (kept,))
+
+    both = Group("both", "both", (leaf("a"), leaf("b")), lambda d: (Way(0.0, (d, d)),))
+    root = Root(both, ((Demand.DELTA, 0.0),))
+    assert LEFT_OUT not in plan_states(root, "auto", 20).next_best
+    monkeypatch.setattr(staircase, "MOST_POINTS", 1)
+    told = plan_states(root, "auto", 20)
+    assert told.next_best.endswith(LEFT_OUT)
+    assert LEFT_OUT not in plan_states(root, "incremental", 20).next_best, "it keeps all there is"

@@ -26,11 +26,15 @@ MOST_POINTS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One step of a staircase: with so many bytes of state it costs so many seconds."""
+    """One step of a staircase: with so many bytes of state it costs so many seconds.
+
+    Where the staircase is not `exact`, a step that was left out may be better.
+    """
 
     bytes: int
     seconds: float
     decisions: Decisions
+    exact: bool = True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +58,10 @@ class Staircase:
 
     def points(self) -> tuple[Point, ...]:
         """All steps, cheapest memory first."""
-        return tuple(Point(int(self.sizes[i]), float(self.costs[i]), self.trace(i)) for i in range(len(self)))
+        return tuple(self._point(i) for i in range(len(self)))
+
+    def _point(self, i: int) -> Point:
+        return Point(int(self.sizes[i]), float(self.costs[i]), self.trace(i), self.exact)
 
     def within(self, limit: float) -> Staircase:
         """The steps that take no more bytes."""
@@ -64,7 +71,7 @@ class Staircase:
     def at(self, budget: float) -> Point | None:
         """The best that fits a budget; None where nothing does."""
         found = int(np.searchsorted(self.sizes, budget, side="right")) - 1
-        return None if found < 0 else Point(int(self.sizes[found]), float(self.costs[found]), self.trace(found))
+        return None if found < 0 else self._point(found)
 
 
 def flat(seconds: float, decisions: Decisions = ()) -> Staircase:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 
 from slackwater.planning.choices import Choice
 from slackwater.planning.memo import Demand, Group
+from slackwater.planning.staircase import MOST_POINTS
 from slackwater.planning.state_choice import Root, choose, price
 
 STRATEGIES = ("auto", "plain", "rebatch", "incremental", "higher_order", "recycler")
@@ -35,7 +36,7 @@ class StatePlan:
         build: seconds to build those that are not there.
         size: their bytes together.
         nothing: what the next refresh would take with no state at all.
-        next_best: the best set of states that was not chosen, in words, with its price.
+        next_best: the best set of states that was not chosen, in words, with its price; and that some were left out.
     """
 
     choices: tuple[Choice, ...]
@@ -51,6 +52,8 @@ class StatePlan:
         return frozenset(c.key for c in self.choices if c.keep)
 
 
+LEFT_OUT = f"choices were left out that may be better: there were more than {MOST_POINTS:,} sizes to weigh"
+
 STAYS = 1.1
 """States that are there stay if others would not be so many times cheaper."""
 
@@ -61,18 +64,21 @@ def plan_states(
     """Choose by a strategy; `plain` is what the plain rules say, and `there` the states that need not be built."""
     candidates = [g for g in _once(root.group.walk()) if g.keepings]
     among = candidates if plain is None else [g for g in candidates if g.key in plain]
-    if strategy == "recycler":
+    exact = True
+    if strategy == "auto":
+        found = choose(root, max(budget, 0.0))
+        kept, exact = _steady(root, candidates, frozenset(found.decisions), there, budget), found.exact
+    elif strategy == "recycler":
         kept = _recycler(root, among, max(budget, 0.0), there)
     else:
         kept = _SELECT[strategy](root, among, max(budget, 0.0))
-    if strategy == "auto":
-        kept = _steady(root, candidates, kept, there, budget)
     seconds = root.price(kept, building=False)
     build = sum(g.keepings[0].build for g in candidates if g.key in kept)
     size = sum(g.keepings[0].size for g in candidates if g.key in kept)
     choices = tuple(_choice(root, g, kept, budget - size) for g in candidates)
+    told = (_next_best(root, candidates, kept, budget), "" if exact else LEFT_OUT)
     return StatePlan(choices, seconds, build, size, root.price(frozenset(), building=False),
-                     _next_best(root, candidates, kept, budget))  # fmt: skip
+                     "; ".join(filter(None, told)))  # fmt: skip
 
 
 def _once(groups: list[Group]) -> list[Group]:
@@ -81,10 +87,6 @@ def _once(groups: list[Group]) -> list[Group]:
 
 
 # --- the strategies --------------------------------------------------------------------------------------------------
-
-
-def _planned(root: Root, candidates: list[Group], budget: float) -> frozenset[str]:
-    return frozenset(choose(root, budget).decisions)
 
 
 def _steady(
@@ -157,7 +159,6 @@ def _benefit(group: Group, others: frozenset[str]) -> float:
 
 _SELECT: dict[str, Callable[[Root, list[Group], float], frozenset[str]]] = {
     "plain": _incremental,
-    "auto": _planned,
     "rebatch": _rebatch,
     "incremental": _incremental,
     "higher_order": _higher_order,
