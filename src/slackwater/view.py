@@ -31,6 +31,7 @@ from slackwater.execution import explaining, verifying
 from slackwater.execution.compaction import compact
 from slackwater.execution.counted import Counted, numbers, whole
 from slackwater.execution.equal_states import release_unused, share_equal
+from slackwater.execution.fitting import fit_all
 from slackwater.execution.history import History
 from slackwater.execution.leaves import inputs_of, readers_of, refuse_while_read, tables_read, views_read
 from slackwater.execution.program import Program
@@ -416,8 +417,9 @@ class View:
         self.choices = tuple(replace(c, keep=False, reason=reason) if c.key in keys else c for c in self.choices)
 
     def load_states(self) -> None:
-        """Load the saved states, once."""
+        """Load the saved states, once; what the budget has no room for by now is left where it is."""
         if not self._loaded:
+            fit_all(self.engine)
             self._loaded = True
             self.states = load_states(self)
 

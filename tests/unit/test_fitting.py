@@ -153,6 +153,31 @@ def test_saved_states_that_were_given_up_are_forgotten_on_close(tmp_path: Path) 
         assert _saved(engine, engine.view("other")) == {"a", "b"}, "nobody looked at it"
 
 
+def test_saved_states_that_a_smaller_budget_has_no_room_for_are_not_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with sw.Engine(tmp_path / "wh") as engine:
+        kept = {"choices": [_choice("a", 9.0), _choice("b", 1.0)], "bytes": {"a": 100, "b": 100}}
+        for name in ("one", "two"):
+            add_view(engine, name, **kept)
+
+    def load(view: sw.View) -> dict[str, State]:
+        return {key: State(key, key, (Rows(hash((view.id, key))).segment(),), False) for key in view.wanted}
+
+    monkeypatch.setattr("slackwater.view.load_states", load)
+    with sw.Engine(tmp_path / "wh", memory_budget=350, save_states=False) as engine:
+        one, two = engine.view("one"), engine.view("two")
+        one.load_states()
+        two.load_states()
+        assert engine.state_bytes() == 300, "beside the other's"
+        assert {"a"} == one.states.keys() & two.states.keys()
+    with sw.Engine(tmp_path / "wh", memory_budget=150, save_states=False) as engine:
+        one = engine.view("one")
+        one.load_states()
+        assert (set(one.states), one.state_bytes()) == ({"a"}, 100)
+        assert [c.reason for c in one.choices if not c.keep] == ["100 bytes do not fit the budget of 150"]
+
+
 def test_a_tick_releases_what_can_never_serve_again(engine: sw.Engine) -> None:
     over, fed, unread = add_view(engine, "over"), add_view(engine, "fed", "u"), add_view(engine, "unread", "w")
     shared, own = Rows(1), Rows(2)
