@@ -364,6 +364,10 @@ class View:
         """The nodes whose state is there; before this process has refreshed the view, what the catalog says."""
         return frozenset(self.states) if self._loaded else self.wanted
 
+    def remeasured(self, sizes: Mapping[str, int]) -> None:
+        """Take note of what states occupy by now."""
+        self._known_bytes.update(sizes)
+
     def states_by_label(self) -> dict[str, int]:
         """Bytes of each state by what it is."""
         return {s.label[:120]: self._known_bytes.get(k, 0) for k, s in self.states.items()}

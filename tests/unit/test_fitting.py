@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 import slackwater as sw
 from slackwater.arrivals.forecast import Forecast, TableForecast
+from slackwater.execution import compaction
 from slackwater.execution.fitting import fit, sizes_of
 from slackwater.execution.leaves import TableState
 from slackwater.execution.state_planning import HARDLY, coming
@@ -176,6 +179,28 @@ def test_saved_states_that_a_smaller_budget_has_no_room_for_are_not_loaded(
         one.load_states()
         assert (set(one.states), one.state_bytes()) == ({"a"}, 100)
         assert [c.reason for c in one.choices if not c.keep] == ["100 bytes do not fit the budget of 150"]
+
+
+@pytest.mark.parametrize(("size", "left"), [(150, {"m", "o"}), (151, {"m"})])
+def test_states_that_grew_when_they_were_merged_are_fitted_again(
+    engine: sw.Engine, monkeypatch: pytest.MonkeyPatch, size: int, left: set[str]
+) -> None:
+    view, other = add_view(engine, "v"), add_view(engine, "w")
+    parts, one, two = Rows(1), Rows(2), Rows(3)
+    hold(view, {"m": (100, 9.0, parts), "o": (100, 1.0, one)})
+    hold(other, {"x": (50, 1.0, two)})
+    merged = State("m", "m", (Rows(4).segment(),), False)
+    monkeypatch.setattr(compaction, "STATE_SEGMENTS", 0)
+    monkeypatch.setattr(compaction, "_merged", lambda view, state, spark: merged if state.key == "m" else state)
+    monkeypatch.setattr(compaction, "stored_bytes", lambda spark, segments, known: {2: 100, 4: size})
+    monkeypatch.setattr(sw.Engine, "sessions", SimpleNamespace(get=lambda kind, settings: None))
+    engine._spark = cast(Any, object())
+    engine.budget = 300
+    compaction.compact_states(view)
+    assert (set(view.states), set(other.states)) == (left, {"x"})
+    assert view.known_bytes()["m"] == size
+    assert engine.state_bytes() <= engine.budget
+    assert parts.released
 
 
 def test_a_tick_releases_what_can_never_serve_again(engine: sw.Engine) -> None:

@@ -23,6 +23,7 @@ from slackwater.algebra.partials import MergePartials, partial_schema
 from slackwater.capture.type_names import type_text
 from slackwater.execution.equal_states import release_unused, replace_everywhere
 from slackwater.execution.failures import first_line
+from slackwater.execution.fitting import fit_all, sizes_of
 from slackwater.execution.render import WEIGHT, consolidated, render
 from slackwater.execution.results import ResultReader
 from slackwater.execution.settling import still_waiting
@@ -80,7 +81,7 @@ def _piled_up(view: View) -> tuple[tuple[SegmentRecord, ...], dict[str, tuple[Se
 
 def compact_states(view: View) -> None:
     """Merge the segments of each state that has too many."""
-    spark = None
+    spark, made = None, []
     for state in list(view.states.values()):
         if len(state.segments) <= STATE_SEGMENTS:
             continue
@@ -89,6 +90,18 @@ def compact_states(view: View) -> None:
         merged = _merged(view, state, spark)
         replace_everywhere(view, state, merged)
         release_unused(view.engine, (s for s in state.segments if s.rdd_id not in merged.rdd_ids()))
+        made.append(merged)
+    if made:
+        _measure_again(view.engine, made)
+
+
+def _measure_again(engine: Engine, merged: Sequence[State]) -> None:
+    """What was merged may take more bytes than its parts did, and more than there is room for."""
+    stored = stored_bytes(engine.spark, [s for state in merged for s in state.segments], engine.segment_bytes)
+    for view in engine.loaded_views():
+        held = {key: state for key, state in view.states.items() if any(state is one for one in merged)}
+        view.remeasured(sizes_of(held, stored))
+    fit_all(engine)
 
 
 def _merged(view: View, state: State, spark: SparkSession) -> State:
