@@ -11,6 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import slackwater as sw
+from slackwater.algebra.lookups import Waiting
+from slackwater.algebra.printer import node_key
 from slackwater.errors import SlackwaterError
 from slackwater.execution import modes, refresh
 from slackwater.execution.sampling import kept_shares
@@ -325,6 +327,52 @@ def test_a_small_refresh_names_its_ways_too(engine: sw.Engine) -> None:
     report = view.refresh()
     assert (report.mode, "small" in report.reason) == ("incremental", True)
     assert {way.way: way.chosen for way in report.ways} == {"incremental": True, "recompute": False}
+
+
+def test_states_are_chosen_anew_when_the_rates_change(shop: sw.Engine) -> None:
+    shop._rates = replace(SLOW, write=1e3)
+    view = shop.create_view("totals", QUERY, strategy="auto", forecast=sw.fixed({"lines": 5}))
+    for turn in range(2):
+        add_lines(shop, 500 + 10 * turn)
+        assert view.refresh().mode == "recompute"
+    assert not view.states, "to write a row takes a quarter of an hour"
+    shop._rates = SLOW  # as `calibrate` leaves it
+    add_lines(shop, 520)
+    view.refresh()
+    assert view.states
+    assert view.verify()
+
+
+def test_a_recycler_keeps_what_waits_and_follows_changes_of_all_tables(shop: sw.Engine) -> None:
+    view = shop.create_view("totals", QUERY, strategy="recycler")
+    kinds = {type(node) for node in view.plan.keepable() if node_key(node) in view.states}
+    assert Waiting in kinds
+    for turn in range(3):
+        add_lines(shop, 500 + 10 * turn)
+        shop.table("orders").upsert([(turn, turn + 1, "open"), (300 + turn, turn, "open")])
+        shop.table("customers").upsert([(turn, "east"), (100 + turn, "west")])
+        shop.table("orders").delete_keys([(10 + turn,)])
+        view.refresh()
+        assert view.verify()
+
+
+def test_states_are_loaded_as_far_as_a_smaller_budget_has_room_for_them(tmp_path: Path, spark: SparkSession) -> None:
+    query = "SELECT b.v, count(*) AS n FROM a JOIN b ON a.k = b.k WHERE a.v > 9 AND b.v > 9 GROUP BY b.v"
+    with sw.Engine(tmp_path / "wh", spark=spark) as engine:
+        for name in ("a", "b"):
+            engine.create_table(name, "k INT, v INT").insert([(n % 50, n) for n in range(500)])
+        view = engine.create_view("v", query, strategy="incremental")
+        full = view.state_bytes()
+        assert len(view.states) > 1
+    with sw.Engine(tmp_path / "wh", full - 1, spark=spark) as engine:
+        view = engine.view("v")
+        view.load_states()
+        assert 0 < engine.state_bytes() <= engine.budget
+        assert view.states
+        engine.table("a").insert([(1, 1)])
+        report = view.refresh()
+        assert report.state_bytes <= report.budget_bytes == full - 1
+        assert view.verify()
 
 
 @pytest.mark.slow
