@@ -21,7 +21,7 @@ def test_both_sides_are_right_and_within_the_budget(tmp_path: Path, capsys: pyte
         "divided: loading the tables",
         "what all views would keep",
     ]
-    assert told[-3:] == ["divided: delta 4 of 4", "divided: verifying", "equal split: verifying"]
+    assert told[-3:] == ["equal split: delta 4 of 4", "divided: verifying", "equal split: verifying"]
     assert (tmp_path / "division.json").exists()
     assert [side["label"] for side in found["sides"]] == ["divided", "equal split"]
     assert all(set(side["refreshes"]) == set(TEN) for side in found["sides"])
