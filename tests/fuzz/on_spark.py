@@ -67,14 +67,18 @@ class Tally:
         for name in COUNTS:
             getattr(self, name).update(getattr(other, name))
 
-    def complaints(self) -> list[str]:
-        """Why this run proves less than its silence says: nearly all was refused, recomputed or not compared."""
+    def complaints(self, asked: int | None = None) -> list[str]:
+        """Why this run proves less than its silence says: it was cut, or nearly all was refused or not compared.
+
+        `asked` is how many views were asked for.
+        """
         refused, unknown = sum(self.refused.values()), len(self.invalid)
         made = self.cases - refused
         refreshed = sum(n for mode, n in self.modes.items() if mode != "none")
         compared = sum(self.compared[oracle] for oracle in INDEPENDENT)
         found = {
             "no view was drawn": not self.cases,
+            f"only {self.cases} of {asked} views were drawn": asked is not None and 0 < self.cases < asked,
             f"Spark did not understand {unknown} of {self.cases} queries": unknown > MOST_INVALID * self.cases,
             f"{refused} of {self.cases} queries were refused": refused > MOST_REFUSED * self.cases,
             f"only {self.modes['incremental']} of {refreshed} refreshes were incremental":

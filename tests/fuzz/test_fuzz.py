@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 import re
 from collections import Counter
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -25,6 +27,7 @@ from slackwater.algebra.scalars import ScalarFilter
 from slackwater.algebra.windows import Frame, Window, WindowCall
 from slackwater.delta import rules
 from slackwater.delta.join import join_delta
+from tests.fuzz import __main__ as fuzzer
 from tests.fuzz import on_interpreter, on_spark, sql
 from tests.fuzz.as_code import code
 from tests.fuzz.duck import Twin, difference
@@ -95,6 +98,59 @@ def test_a_run_that_proves_nothing_is_no_silent_one() -> None:
     ]:
         assert tally(**counts).complaints() == [words]
     assert "no view was drawn" in on_spark.Tally().complaints()
+
+
+class _NoSpark:
+    def stop(self) -> None:
+        pass
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    """The command, with batches in which all goes well and that take a minute; its exit code and what it told."""
+    clock = itertools.count(step=60)
+    now = [next(clock)]
+
+    def played(spark: Any, seed: int, views: int) -> tuple[on_spark.Tally, None, list[Any]]:
+        now[0] = next(clock)
+        modes = Counter(incremental=2 * views)
+        return on_spark.Tally(cases=views, compared=Counter(duckdb=3 * views), modes=modes), None, []
+
+    def run(*arguments: str) -> tuple[int, str]:
+        monkeypatch.setattr("sys.argv", ["fuzz", "--seed", "1", *arguments])
+        code = fuzzer.main()
+        return code, capsys.readouterr().out
+
+    monkeypatch.setattr(fuzzer, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(fuzzer, "small_spark", lambda _: _NoSpark())
+    monkeypatch.setattr(on_spark, "play_seed", played)
+    monkeypatch.setattr(on_interpreter, "play", lambda _, cases: (min(cases, 1_000), None))
+    return run
+
+
+def test_a_run_that_did_all_that_was_asked_is_silent(command: Any) -> None:
+    code, told = command("--cases", "1000", "--spark-cases", "50")
+    assert (code, told.splitlines()[-1]) == (0, "silent")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--cases", "0", "--spark-cases", "50", "--minutes", "1"), "only 40 of 50 views were drawn"),
+        (("--cases", "1500", "--spark-cases", "0"), "only 1000 of 1500 cases were played"),
+    ],
+)
+def test_a_run_that_was_cut_is_no_silent_one(command: Any, arguments: tuple[str, ...], words: str) -> None:
+    code, told = command(*arguments)
+    assert code == 1
+    assert f"this proves little: {words}" in told
+    assert "silent" not in told
+
+
+def test_fewer_views_than_were_asked_for_are_told() -> None:
+    tally = on_spark.Tally(cases=20, compared=Counter(duckdb=60), modes=Counter(incremental=40))
+    assert tally.complaints(20) == []
+    assert tally.complaints(500) == ["only 20 of 500 views were drawn"]
 
 
 @pytest.mark.slow
