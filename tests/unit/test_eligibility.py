@@ -169,6 +169,14 @@ def test_the_report_prints_as_a_tree_and_as_json() -> None:
     assert "<td>merge</td>" in found._repr_html_()
 
 
+@pytest.mark.parametrize("code", ["OPERATOR_UNSUPPORTED", "EXPRESSION_UNSUPPORTED"])
+def test_the_report_says_that_one_expression_makes_the_whole_query_recomputed(code: str) -> None:
+    found = eligibility(Opaque("SELECT 1", ("t",), T.schema, code, "ArraysZip: no"))
+    first, line, _, why = str(found).splitlines()
+    assert (first, line) == ("recomputed", f"  Whole query  · recompute [{code}] ArraysZip: no")
+    assert "all of it is recomputed" in why
+
+
 def test_html_is_escaped_and_long_lines_are_cut() -> None:
     found = eligibility(Filter(scan("<b>", *"abcdefghijklmnopqrstuvwxyz"), lit(True)))
     assert "<b>" not in found._repr_html_()

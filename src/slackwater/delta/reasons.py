@@ -49,7 +49,11 @@ REASONS: Final[dict[str, Reason]] = {
     "INPUT_RECOMPUTED": Reason(Way.RECOMPUTE, "an input is recomputed, and all its rows pass through here"),
     "FLOATING_INPUT": Reason(Way.RECOMPUTE, "it reads floating-point aggregates, whose old rows cannot be taken back"),
     "NO_RULE": Reason(Way.RECOMPUTE, "the operator declares no algebra: its two full outputs are compared"),
-    "OPERATOR_UNSUPPORTED": Reason(Way.RECOMPUTE, "the algebra cannot follow an operator of the query"),
-    "EXPRESSION_UNSUPPORTED": Reason(Way.RECOMPUTE, "the algebra cannot follow an expression of the query"),
+    "OPERATOR_UNSUPPORTED": Reason(
+        Way.RECOMPUTE, "the algebra cannot follow an operator of the query, and so all of it is recomputed"
+    ),
+    "EXPRESSION_UNSUPPORTED": Reason(
+        Way.RECOMPUTE, "the algebra cannot follow an expression of the query, and so all of it is recomputed"
+    ),
 }
 """Every reason, by its code."""

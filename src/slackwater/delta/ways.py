@@ -127,7 +127,7 @@ def _compared(node: Rel) -> Operator:
     if isinstance(node, Opaque):
         known = node.code in REASONS
         detail = node.reason if known else f"[{node.code}] {node.reason}"
-        return Operator("Opaque", node.code if known else "OPERATOR_UNSUPPORTED", detail, ())
+        return Operator("Whole query", node.code if known else "OPERATOR_UNSUPPORTED", detail, ())
     opaque = node.linearity is Linearity.OPAQUE
     below = tuple(map(_asked_for_full if opaque else _kept_input, node.children))
     if isinstance(node, TopK):
