@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 
 import pytest
 
@@ -194,6 +195,37 @@ def test_groups_of_several_layers_follow_every_change(warehouse: sw.Engine) -> N
             "having": "SELECT o, median(v) AS x FROM {tides} GROUP BY o HAVING percentile(v, 0.9) > 2",
         },
     )
+
+
+ONE_PART = "SELECT avg(m) AS a{0}, count(m) AS n{0}, count(DISTINCT m) AS d{0} FROM {{tides}} WHERE o {1}"
+BESIDE_A_DISTINCT = {
+    "over everything": ONE_PART.format("", "< 9"),
+    "a row of two": f"SELECT * FROM ({ONE_PART.format(1, '< 2')}) CROSS JOIN ({ONE_PART.format(2, '>= 2')})",
+    "by a key": """SELECT o, avg(v) AS a, avg(DISTINCT p) AS x, count(DISTINCT p) AS d, sum(v) AS s,
+        avg(m) FILTER (WHERE v > 1) AS f FROM (SELECT o, v, m, length(p) AS p FROM {tides}) GROUP BY o""",
+}
+
+
+def test_an_average_beside_a_distinct_follows_every_change(warehouse: sw.Engine, tables: sw.Engine) -> None:
+    for name, sql in BESIDE_A_DISTINCT.items():
+        assert tables.check(sql.format(tides="t")).verdict == "incremental", name
+    check_rounds(warehouse, BESIDE_A_DISTINCT)
+
+
+def test_an_average_beside_a_distinct_is_rounded_as_ever(engine: sw.Engine) -> None:
+    table = engine.create_table("t", "v INT, m DECIMAL(7,2), w DECIMAL(18,6)")
+    some = [(n, Decimal(n % 5) / 100, Decimal(n % 7) / 10**6) for n in range(1, 8)]
+    table.insert([*some, (None, None, None)])
+    calls = "avg(v) AS a, avg(m) AS b, avg(w) AS c"
+    both = f"SELECT {calls}, count(DISTINCT v) AS d FROM t"
+    view, plain = engine.create_view("v", both), engine.create_view("plain", f"SELECT {calls} FROM t")
+    for gone in ([], some[:2], some[2:]):
+        table.delete(gone)
+        engine.refresh()
+        alone = table.snapshot().selectExpr("avg(v)", "avg(m)", "avg(w)").collect()[0]
+        assert tuple(view.result().collect()[0])[:3] == tuple(plain.result().collect()[0]) == tuple(alone)
+        assert view.verify()
+    assert tuple(view.result().collect()[0]) == (None, None, None, 0)
 
 
 def test_ties_of_max_by_have_one_answer(engine: sw.Engine) -> None:

@@ -82,6 +82,8 @@ def evaluate_expr(expr: Expr, row: Mapping[str, Any]) -> Any:
         return str(values[0])
     if expr.op == "cast" and expr.dtype in ("int", "bigint") and isinstance(values[0], int):
         return int(values[0])
+    if expr.op == "cast" and expr.dtype == "double" and isinstance(values[0], int | float):
+        return float(values[0])
     return _strict(expr.op, values)
 
 
