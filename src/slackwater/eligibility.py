@@ -96,9 +96,16 @@ def eligibility(plan: Rel) -> Eligibility:
     root = ways(plan)
     if all(o.way is not Way.RECOMPUTE for o in root.walk()):
         return Eligibility(INCREMENTAL, root)
-    # Reading a table's changes alone is not yet incremental: some operator must gain from it.
-    gains = any(o.way is not Way.RECOMPUTE and o.inputs for o in root.walk())
-    return Eligibility(PARTLY if gains else RECOMPUTED, root)
+    return Eligibility(PARTLY if any(map(_gains, root.walk())) else RECOMPUTED, root)
+
+
+def _gains(operator: Operator) -> bool:
+    """Whether an operator gains from the changes of some table: reading them alone is not yet incremental.
+
+    Counter-example to asking only how the operator itself is refreshed: a cross join of two medians over everything
+    pairs changed rows, but each of them was computed from all rows of its table.
+    """
+    return operator.way is not Way.RECOMPUTE and any(o.code == "TABLE_CHANGES" for o in operator.walk()[1:])
 
 
 def refused(error: QueryRefused) -> Eligibility:

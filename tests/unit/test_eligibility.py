@@ -124,6 +124,18 @@ def test_incremental(plan: Rel, expected: list[str]) -> None:
         (top(SOME), "recomputed", ["ORDER_READS_ALL", "INPUT_RECOMPUTED", "FULL_OUTPUT"]),
         (total(SOME, "median", None, "t_b", out="int"), "recomputed", ["NO_KEYS", "INPUT_RECOMPUTED", "FULL_OUTPUT"]),
         (Invented(total(T, "count", "t_a", "t_b")), "partly incremental", ["NO_KEYS", "PARTIALS_ADD", "TABLE_CHANGES"]),
+        # Pairs of two results over everything: the join follows them, but nothing follows the tables.
+        (
+            Join(total(T, "median", None, "t_b", out="int"), Project(total(U, "median", None, "u_b", out="int"),
+                 (Item("y", col("x", "int")),)), None),
+            "recomputed",
+            ["BILINEAR", "NO_KEYS", "FULL_OUTPUT", "LINEAR", "NO_KEYS", "FULL_OUTPUT"],
+        ),
+        (
+            Join(total(T, "median", None, "t_b", out="int"), U, None),
+            "partly incremental",
+            ["BILINEAR", "NO_KEYS", "FULL_OUTPUT", "TABLE_CHANGES"],
+        ),
         (Undeclared(T), "recomputed", ["NO_RULE", "FULL_OUTPUT"]),
         (
             total(total(FLOATS, "sum", None, "f_b", "double", "double"), "max", None, "x", "double", "double"),
