@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from decimal import Decimal
 
 import pytest
@@ -226,6 +227,40 @@ def test_an_average_beside_a_distinct_is_rounded_as_ever(engine: sw.Engine) -> N
         assert tuple(view.result().collect()[0])[:3] == tuple(plain.result().collect()[0]) == tuple(alone)
         assert view.verify()
     assert tuple(view.result().collect()[0]) == (None, None, None, 0)
+
+
+MONTHS, TIME = "make_ym_interval(0, v)", "make_dt_interval(o, 0, v, v / 3)"
+OF_INTERVALS = {
+    "by a key": f"""SELECT p, CAST(sum({MONTHS}) AS STRING) AS m, CAST(avg({MONTHS}) AS STRING) AS am, sum({TIME}) AS t,
+        avg({TIME}) AS at, sum(-{TIME}) FILTER (WHERE v > 1) AS f FROM {{tides}} GROUP BY p""",
+    "beside a distinct": f"""SELECT sum({TIME}) AS t, CAST(avg({MONTHS}) AS STRING) AS m, count(DISTINCT p) AS d
+        FROM {{tides}}""",
+}
+
+
+def test_sums_of_intervals_add_up(warehouse: sw.Engine, tables: sw.Engine) -> None:
+    for sql in OF_INTERVALS.values():
+        followed = dict(combines(captured(tables, sql.format(tides="t"))))
+        assert set(followed.values()) == {Combine.ADDITIVE}, followed
+    check_rounds(warehouse, OF_INTERVALS)
+
+
+def test_a_sum_of_intervals_that_is_too_large_is_an_error_as_in_spark(engine: sw.Engine) -> None:
+    table = engine.create_table("t", "k INT, t INTERVAL DAY TO SECOND")
+    most = timedelta(days=60_000_000)
+    table.insert([(1, most), (2, timedelta(1))])
+    view = engine.create_view("v", "SELECT sum(t) AS s, avg(t) AS a FROM t")
+    before = view.result().collect()
+    table.insert([(3, most)])
+    with pytest.raises(Exception, match="OVERFLOW"):
+        table.snapshot().selectExpr("sum(t)").collect()
+    with pytest.raises(sw.SlackwaterError):
+        view.refresh()
+    assert view.result().collect() == before
+    table.delete([(3, most)])
+    view.refresh()
+    assert view.result().collect() == before
+    assert view.verify()
 
 
 def test_ties_of_max_by_have_one_answer(engine: sw.Engine) -> None:

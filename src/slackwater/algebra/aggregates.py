@@ -128,11 +128,11 @@ def _combine(func: str, dtype: str) -> Combine:
     if func in _MERGED_BY_THEMSELVES:
         return Combine.MERGEABLE
     if func == "sum":
-        if dtype in _SMALL_INTS or dtype == "bigint" or decimal:
+        if dtype in _SMALL_INTS or dtype == "bigint" or decimal or is_interval(dtype):
             return Combine.ADDITIVE
         return Combine.MERGEABLE if dtype in _FLOATS else Combine.REDO
     if func == "avg":
-        if dtype in _SMALL_INTS or (decimal and average_is_exact(decimal)):
+        if dtype in _SMALL_INTS or is_interval(dtype) or (decimal and average_is_exact(decimal)):
             return Combine.ADDITIVE
         return Combine.MERGEABLE if dtype in _FLOATS else Combine.REDO
     if func in _VARIANCES and (dtype in _SMALL_INTS or (decimal and decimal.precision <= 14 and decimal.scale <= 3)):
@@ -159,6 +159,11 @@ def average_is_exact(decimal: Decimal38) -> bool:
 def is_float(dtype: str) -> bool:
     """Whether values of the type are floating-point numbers."""
     return dtype in _FLOATS
+
+
+def is_interval(dtype: str) -> bool:
+    """Whether values of the type are months, or microseconds: whole numbers, whose sums raise where they overflow."""
+    return dtype.startswith("interval ")
 
 
 def is_collated(dtype: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from slackwater.algebra.aggregates import AggCall, Combine, decimal_of, is_float, is_variance
+from slackwater.algebra.aggregates import AggCall, Combine, decimal_of, is_float, is_interval, is_variance
 from slackwater.algebra.expressions import quote
 from slackwater.algebra.nodes import Aggregate, Field, Linearity, Rel, Schema
 
@@ -64,6 +64,8 @@ def total_type(call: AggCall) -> str:
     decimal = decimal_of(dtype)
     if decimal is not None:
         return f"decimal(38,{decimal.scale})"
+    if is_interval(dtype):
+        return dtype
     return "double" if is_float(dtype) else "bigint"
 
 
@@ -131,6 +133,8 @@ def finish_text(call: AggCall, prefix: str = "") -> str:
 
 def _average_text(call: AggCall, total: str, seen: str) -> str:
     decimal = decimal_of(call.args[0].dtype)
+    if is_interval(call.args[0].dtype):
+        return f"CAST({total} / {seen} AS {call.dtype.upper()})"
     if decimal is None:
         return f"CAST({total} AS DOUBLE) / {seen}"
     exact = f"CAST({total} AS DECIMAL({decimal.precision + 10},{decimal.scale}))"

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from slackwater.algebra import nodes as n
-from slackwater.algebra.aggregates import AggCall, Combine, decimal_of, has_floats
+from slackwater.algebra.aggregates import AggCall, Combine, decimal_of, has_floats, is_interval
 from slackwater.algebra.expressions import Expr, call, col, lit
 
 _MERGED_WITH = {"count": "sum", "sum": "sum", "min": "min", "max": "max"}
@@ -95,11 +95,15 @@ class _Averages:
 def _total_type(agg: AggCall) -> str:
     """The type of the sum that an average divides."""
     decimal = decimal_of(agg.args[0].dtype)
+    if is_interval(agg.args[0].dtype):
+        return agg.args[0].dtype
     return f"decimal({decimal.precision + 10},{decimal.scale})" if decimal else "bigint"
 
 
 def _quotient(agg: AggCall, total: Expr, rows: Expr) -> Expr:
     """The same division as where partial rows are finished; see `average_is_exact`."""
+    if is_interval(agg.args[0].dtype):
+        return call("cast", call("/", total, rows), dtype=agg.dtype)
     if decimal_of(agg.args[0].dtype) is None:
         return call("/", call("cast", total, dtype="double"), call("cast", rows, dtype="double"), dtype=agg.dtype)
     return call("cast", call("/", total, call("cast", rows, dtype="decimal(20,0)")), dtype=agg.dtype)

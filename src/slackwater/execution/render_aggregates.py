@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from slackwater.algebra import nodes as n
-from slackwater.algebra.aggregates import NEGATED_EXACTLY, AggCall, Combine, decimal_of, has_floats, is_float
+from slackwater.algebra.aggregates import (
+    NEGATED_EXACTLY,
+    AggCall,
+    Combine,
+    decimal_of,
+    has_floats,
+    is_float,
+    is_interval,
+)
 from slackwater.algebra.expressions import Expr, col, quote
 from slackwater.algebra.partials import (
     DELETES,
@@ -79,7 +87,8 @@ def _initial(call: AggCall, column: PartialColumn, weighted: bool) -> str:
     if column.role == "value":
         inserted = f"IF({WEIGHT} > 0, {arg}, NULL)" if weighted else arg
         return f"{column.merge.upper()}({inserted}){where}"
-    value = arg if decimal_of(call.args[0].dtype) or is_float(call.args[0].dtype) else f"CAST({arg} AS BIGINT)"
+    dtype = call.args[0].dtype
+    value = arg if decimal_of(dtype) or is_float(dtype) or is_interval(dtype) else f"CAST({arg} AS BIGINT)"
     if column.role == "square" or call.func not in ("sum", "avg"):
         exact = f"CAST({arg} AS {_small_decimal(call)})"
         value = f"{exact} * {exact}" if column.role == "square" else exact
