@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import pyspark
+
 from tests.fuzz import calls, sql
 from tests.fuzz.own_functions import AGGREGATES as OWN_AGGREGATES
 from tests.fuzz.sql import ONLY_SPARK, OWN, Column
@@ -29,13 +31,19 @@ from tests.fuzz.tables import (
     TEXT,
     UNSORTED,
     VALUES,
+    Keys,
     Schema,
 )  # fmt: skip
 
 AGGREGATES = ("count(*)", "count", "sum", "sum", "avg", "min", "max", "count distinct", "sum distinct", "variance",
-              "bool", "bits", "spark")  # fmt: skip
+              "bool", "bits", "spark", "spark")  # fmt: skip
 WINDOWS = ("row_number", "ntile", "lag", "lead", "first_value", "last_value", "nth_value", "rank", "dense_rank",
            "percent_rank", "cume_dist", "frame", "frame", "range", "range", "running", "whole")  # fmt: skip
+
+OF_SEVERAL = tuple(map(int, pyspark.__version__.split(".")[:2])) >= (4, 2)
+"""Whether Spark has `max_by` of several rows."""
+
+MARK = f" {ONLY_SPARK}"
 
 RANGES = {INT: "{}", LONG: "{}", QUARTERS: "{}.25", DAY: "INTERVAL '{}' DAY",
           CLOCK: "INTERVAL '{}' HOUR", MOMENT: "INTERVAL '{}' HOUR"}  # fmt: skip
@@ -62,7 +70,7 @@ class Expressions:
     schema: Schema
     scope: Scope
     name: Callable[[str], str]
-    keys: dict[str, str] = field(default_factory=dict)
+    keys: Keys = field(default_factory=dict)
 
     def _chance(self, share: float) -> bool:
         return self.random.random() < share
@@ -123,12 +131,33 @@ class Expressions:
         theirs = self.random.choice([c for c, t in self.schema[table].items() if t == dtype])
         where = f" WHERE {y}.{theirs} IS NOT NULL" if self._chance(0.5) else ""
         if self._chance(0.5):
-            return f"{column} {self.random.choice(['', 'NOT '])}IN (SELECT {y}.{theirs} FROM {table} {y}{where})"
+            other, ours = self._beside(table)
+            word = self.random.choice(["", "NOT "])
+            if other and self._chance(0.2):
+                return f"({column}, {ours}) {word}IN (SELECT {y}.{theirs}, {y}.{other} FROM {table} {y}{where}){MARK}"
+            if other and self._chance(0.3):
+                where = f" WHERE {y}.{other} {self.random.choice(['=', '<', 'IS NOT DISTINCT FROM'])} {ours}"
+            return f"{column} {word}IN (SELECT {y}.{theirs} FROM {table} {y}{where})"
         if self._chance(0.2):
             return f"{self.random.choice(['', 'NOT '])}EXISTS (SELECT 1 FROM {table} {y}{where})"
         operator = self.random.choice(["=", "=", "<", "IS NOT DISTINCT FROM"])
         match = f"SELECT 1 FROM {table} {y} WHERE {y}.{theirs} {operator} {column}"
         return f"{self.random.choice(['', 'NOT '])}EXISTS ({match})"
+
+    def _beside(self, table: str) -> tuple[str, str]:
+        """A column of a table, and one of ours of its type; empty where there is none."""
+        pairs = [(c, ours) for c, t in self.schema[table].items() if t not in (*UNSORTED, REAL)
+                 for ours in self.scope.columns[t]]  # fmt: skip
+        return self.random.choice(pairs) if pairs else ("", "")
+
+    def matched(self) -> str:
+        """A predicate that asks another table for matches."""
+        return self._matched(*self._any(*UNSORTED, FLAG, REAL))
+
+    def told(self) -> Column:
+        """Such a predicate as a value. Where DuckDB says unknown, Spark says no: only EXISTS is the same."""
+        predicate = self.matched()
+        return Column(f"({predicate}){MARK if ' IN (' in predicate else ''}", dtype=FLAG)
 
     def where(self) -> tuple[str, ...]:
         """The terms of a WHERE clause; may be none."""
@@ -187,27 +216,36 @@ class Expressions:
 
     def _only_spark(self, where: str) -> Column:
         """Functions with answers that only Spark defines."""
-        number, (_, other) = self.column(INT), self._any(*UNSORTED, REAL, FLAG, FOLDED)
+        number, text, (_, other) = self.column(INT), self.column(TEXT), self._any(*UNSORTED, REAL, FLAG, FOLDED)
+        two = f"{number}, {self.column(INT)}"
+        months = f"make_ym_interval(0, {number} % 99)"
+        of_two = ("corr", "covar_pop", "covar_samp", "regr_slope", "regr_intercept", "regr_r2", "regr_sxx", "regr_sxy")
         made = self.random.choice([
-            Column(f"percentile({number}, 0.5)", "float"), Column(f"median({number})", "float"),
-            Column(f"max_by({other}, {number})"), Column(f"min_by({number}, {other})"),
+            Column(f"percentile({number}, 0.5){where}", "float"), Column(f"median({number}){where}", "float"),
+            Column(f"percentile({number}, array(0.25, 0.75)){where}"), Column(f"approx_count_distinct({other}){where}"),
+            Column(f"max_by({other}, {number}){where}"), Column(f"min_by({number}, {other}){where}"),
+            Column(f"max_by({other}, {number}{', 2' if OF_SEVERAL else ''}){where}"),
             Column(f"percentile_disc(0.5) WITHIN GROUP (ORDER BY {number})", "float"),
-            Column(f"sort_array(collect_list({number}))"), Column(f"sort_array(collect_set({number}))"),
-            Column(f"mode({number}, true)"), Column(f"try_sum({number})"), Column(f"count_if({number} > 0)"),
-            Column(f"kurtosis({number})", "float"), Column(f"regr_count({number}, {number})"),
+            Column(f"sort_array(collect_list({number}){where})"), Column(f"sort_array(collect_set({number}){where})"),
+            Column(f"listagg({text}, '|') WITHIN GROUP (ORDER BY {number} DESC)"),
+            Column(f"listagg(DISTINCT {text}, '|') WITHIN GROUP (ORDER BY {text})"),
+            Column(f"mode({number}, true){where}"), Column(f"try_sum({number}){where}"),
+            Column(f"count_if({number} > 0){where}"), Column(f"kurtosis({number}){where}", "float"),
+            Column(f"regr_count({two}){where}"),
+            *(Column(f"{func}({two}){where}", "float") for func in self.random.sample(of_two, 3)),
+            Column(f"CAST({self.random.choice(['sum', 'min', 'max'])}({months}){where} AS STRING)", dtype=TEXT),
         ])  # fmt: skip
-        text = made.text
-        if text.startswith("sort_array("):  # the filter is that of the aggregate inside
-            text = f"{text[:-1]}{where})"
-        elif "WITHIN" not in text:
-            text += where
-        return Column(f"{text} {ONLY_SPARK}", made.kind)
+        return Column(f"{made.text} {ONLY_SPARK}", made.kind, made.dtype)
 
     def having(self) -> str:
         """A condition over groups."""
         table = self.random.choice(list(self.schema))
         asked = f"count(*) >= (SELECT count(*) - 6 FROM {table})"
-        return self.random.choice(["count(*) > 1", "count(*) < 3", f"sum({self.column(INT)}) >= 1", asked])
+        number, y = f"max({self.column(INT)})", self.name("y")
+        found = f"{number} {self.random.choice(['', 'NOT '])}IN (SELECT {y}.{self._number_of(table)} FROM {table} {y})"
+        there = f"{self.random.choice(['', 'NOT '])}EXISTS (SELECT 1 FROM {table} {y})"
+        return self.random.choice(["count(*) > 1", "count(*) < 3", f"sum({self.column(INT)}) >= 1", asked, found,
+                                   f"({there} OR count(*) > 1)"])  # fmt: skip
 
     # --- windows and scalar subqueries ----------------------------------------------------------------
 
@@ -229,12 +267,14 @@ class Expressions:
             return Column(f"row_number() {over}{marked}")
         if func == "ntile":
             return Column(f"ntile({self.random.randint(1, 3)}) {over}{marked}")
+        skipping, marked_so = (" IGNORE NULLS", f" {ONLY_SPARK}") if self._chance(0.2) else ("", marked)
         if func in ("lag", "lead"):
-            return Column(f"{func}({number}, {self.random.randint(0, 2)}) {over}{marked}")
+            otherwise = f", {self.random.choice(['-9', number])}" if self._chance(0.3) else ""
+            return Column(f"{func}({number}, {self.random.randint(0, 2)}{otherwise}){skipping} {over}{marked_so}")
         if func in ("first_value", "last_value", "nth_value"):
             more = f", {self.random.randint(1, 3)}" if func == "nth_value" else ""
             frame = f"OVER ({partition} {order} {self._rows()})"
-            return Column(f"{func}({number}{more}) {frame}{marked}")
+            return Column(f"{func}({number}{more}){skipping} {frame}{marked_so}")
         if func in ("rank", "dense_rank", "percent_rank", "cume_dist"):
             return Column(
                 f"{func}() {over}", "float" if ("_rank" in func and func != "dense_rank") or "dist" in func else "exact"
@@ -295,11 +335,25 @@ class Expressions:
         down = self.random.choice(["ASC", "DESC"])
         return Column(f"(SELECT {number} FROM {table} {y} ORDER BY {number} {down} NULLS LAST LIMIT 1)")
 
+    def beside(self) -> sql.Select:
+        """A subquery for LATERAL: of the rows of a table that match ours, the aggregates or themselves."""
+        table, y = self.random.choice(list(self.schema)), self.name("y")
+        other, ours = self._beside(table)
+        where = (f"{y}.{other} = {ours}",) if other else ()
+        number = f"{y}.{self._number_of(table)}"
+        if self._chance(0.5):
+            columns: tuple[Column, ...] = (Column(f"max({number})", dtype=INT), Column("count(*)", dtype=LONG))
+        else:
+            text = next((c for c, t in self.schema[table].items() if t == TEXT), None)
+            columns = (Column(number, dtype=INT), *((Column(f"{y}.{text}", dtype=TEXT),) if text else ()))
+        return sql.Select(columns[: self.random.randint(1, 2)], sql.Table(table, y), where)
+
     def _looked_up(self, table: str, y: str, *, number: bool) -> Column:
         """A cell of the row that a key names: there is one at most, so that nothing need be aggregated."""
         offered = [c for c in self.schema[table].items() if (c[1] == INT if number else c[1] != LIST)]
         column, dtype = self.random.choice(offered)
-        match = f"{y}.{self.keys[table]} = {self.column(INT)}"
+        types = self.schema[table]
+        match = " AND ".join(f"{y}.{key} = {self.column(types[key])}" for key in self.keys[table])
         mark = f" {ONLY_SPARK}" if dtype in calls.MARKED else ""
         return Column(f"(SELECT {y}.{column} FROM {table} {y} WHERE {match}){mark}",
                       "float" if dtype == REAL else "exact", dtype)  # fmt: skip

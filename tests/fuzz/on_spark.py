@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 import slackwater as sw
 from slackwater.algebra.nodes import Opaque
@@ -127,8 +127,8 @@ def play(engine: sw.Engine, story: Story, wanted: list[Wanted]) -> tuple[Tally, 
 def fill(engine: sw.Engine, story: Story) -> None:
     """Make the tables with their first rows."""
     for name, columns in story.schema.items():
-        key = [story.keys[name]] if name in story.keys else ()
-        table = engine.create_table(name, ", ".join(f"{c} {t}" for c, t in columns.items()), key=key)
+        listed = ", ".join(f"{c} {t}" for c, t in columns.items())
+        table = engine.create_table(name, listed, key=story.keys.get(name, ()))
         if story.start[name]:
             table.insert(story.start[name])
 
@@ -138,10 +138,10 @@ def change(engine: sw.Engine, story: Story, changes: Round) -> None:
     for name, (come, gone) in changes.items():
         names = list(story.schema[name])
         if MAP in story.schema[name].values():
-            key = names.index(story.keys[name])
-            left = {row[key] for row in gone} - {row[key] for row in come}
+            key = [names.index(column) for column in story.keys[name]]
+            left = {tuple(row[at] for at in key) for row in gone} - {tuple(row[at] for at in key) for row in come}
             if left:
-                engine.table(name).delete_keys([(value,) for value in sorted(left)])
+                engine.table(name).delete_keys(sorted(left))
             if come:
                 engine.table(name).upsert(come)
             continue
@@ -160,7 +160,17 @@ def create(engine: sw.Engine, name: str, want: Wanted) -> tuple[sw.View, list[sw
             there.add(view.name)
         below.append(engine.view(view.name))
     text = want.query.sql(sql.SPARK)
-    return engine.create_view(name, text, strategy=want.strategy, memory_budget=want.budget), below
+    query = asked(engine, text, frame=want.frame)
+    return engine.create_view(name, query, strategy=want.strategy, memory_budget=want.budget), below
+
+
+def asked(engine: sw.Engine, text: str, *, frame: bool) -> str | DataFrame:
+    """A query as its text, or as a DataFrame over the relations that stand for the tables."""
+    if not frame:
+        return text
+    for table in engine.tables():
+        table.relation().createOrReplaceTempView(table.name)
+    return engine.spark.sql(text)
 
 
 class _Batch:

@@ -23,6 +23,7 @@ from tests.fuzz.tables import (
     TEXT,
     UNSORTED,
     VALUES,
+    Keys,
     Schema,
 )  # fmt: skip
 
@@ -39,7 +40,7 @@ class Generator:
 
     schema: Schema
     random: random.Random
-    keys: dict[str, str] = field(default_factory=dict)
+    keys: Keys = field(default_factory=dict)
     count: int = 0
 
     def query(self) -> Query:
@@ -99,7 +100,18 @@ class Generator:
             array, alias = self.random.choice(scope.columns[LIST]), self._name("l")
             columns = {**scope.columns, INT: [*scope.columns[INT], f"{alias}.e"]}
             scope = Scope(sql.Exploded(scope.source, array, alias, self._chance(0.4)), columns)
+        if self._chance(0.06):
+            return self._lateral(scope)
         return self._generated(scope) if self._chance(0.06) else scope
+
+    def _lateral(self, scope: Scope) -> Scope:
+        """With a subquery for each row: one row of aggregates, or the rows that match."""
+        alias = self._name("l")
+        made = self._say(scope).beside()
+        columns = {dtype: list(found) for dtype, found in scope.columns.items()}
+        for at, column in enumerate(made.columns):
+            columns[column.dtype].append(f"{alias}.c{at}")
+        return Scope(sql.Lateral(scope.source, made, alias, self._chance(0.4)), columns)
 
     def _generated(self, scope: Scope) -> Scope:
         """With a LATERAL VIEW of any table function."""
@@ -110,6 +122,7 @@ class Generator:
             (f"inline({rows})", (INT, TEXT)),
             (f"stack(2, {number}, {text}, 1, 'a')", (INT, TEXT)),
             (f"posexplode(array({number}, {say.column(INT)}, 2))", (INT, INT)),
+            (f"json_tuple(to_json(named_struct('a', {number}, 'b', {text})), 'b', 'a')", (TEXT, TEXT)),
         ]
         offered += [(f"posexplode({array})", (INT, INT)) for array in scope.columns[LIST]]
         offered += [(f"explode({entries})", (TEXT, INT)) for entries in scope.columns[MAP]]
@@ -193,7 +206,10 @@ class Generator:
         alike = [(a, b) for a in left.columns[PAIR] for b in right.columns[PAIR]]
         on: tuple[str, ...] = ()
         kind = self.random.choice(["JOIN", "JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"])
-        if pairs and not self._chance(0.05):
+        named = self._named(left, right) if self._chance(0.15) else ()
+        if named:
+            on = named
+        elif pairs and not self._chance(0.05):
             a, b = self.random.choice(pairs)
             on = (f"{a} {self.random.choice(['=', '=', '=', 'IS NOT DISTINCT FROM', '<'])} {b}",)
             if self._chance(0.3):
@@ -205,10 +221,22 @@ class Generator:
                 say = self._say(left if self._chance(0.5) else right)
                 mark = "" if kind == "JOIN" else f" {ONLY_SPARK}"  # DuckDB fails with these in some outer joins
                 on += (f"{say.column(INT)} {self.random.choice(['<', '>=', '<>'])} {say.number().text}{mark}",)
+            if kind == "JOIN" and self._chance(0.1):
+                on += (self._say(left if self._chance(0.5) else right).matched(),)
         if alike and self._chance(0.4):
             a, b = self.random.choice(alike)
             on += (f"{a} {self.random.choice(['=', 'IS NOT DISTINCT FROM'])} {b}",)
         return Scope(sql.Joined(left.source, right.source, kind, on), columns)
+
+    def _named(self, left: Scope, right: Scope) -> tuple[str, ...]:
+        """A condition that names a row of a table by its key; empty where the right side is no such table."""
+        table = right.source
+        if not isinstance(table, sql.Table) or table.name not in self.keys:
+            return ()
+        by_type = [(self.schema[table.name][key], key) for key in self.keys[table.name]]
+        if not all(left.columns[dtype] for dtype, _ in by_type):
+            return ()
+        return tuple(f"{self.random.choice(left.columns[dtype])} = {table.alias}.{key}" for dtype, key in by_type)
 
     # SELECT
 
@@ -246,10 +274,11 @@ class Generator:
         return query
 
     def _scalars(self) -> Query:
-        """Scalar subqueries in the SELECT list and in WHERE, correlated or not."""
+        """Scalar subqueries in the SELECT list and in WHERE, correlated or not; IN and EXISTS in the SELECT list."""
         scope = self._scope(self.random.choice([1, 2]))
         say = self._say(scope)
-        columns = (say.value(exact=True), *(say.scalar() for _ in range(self.random.randint(1, 2))))
+        asked = (say.told() if self._chance(0.3) else say.scalar() for _ in range(self.random.randint(1, 2)))
+        columns = (say.value(exact=True), *asked)
         where = say.where()
         if self._chance(0.5):
             where += (f"{say.column(INT)} {self.random.choice(['<', '>=', '='])} {say.scalar(number=True).text}",)

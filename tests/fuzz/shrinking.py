@@ -15,9 +15,9 @@ import slackwater as sw
 from tests.fuzz import sql
 from tests.fuzz.duck import Twin, difference
 from tests.fuzz.interpreted import interpreted
-from tests.fuzz.on_spark import Failure, blamed, change, fill, warehouse
+from tests.fuzz.on_spark import Failure, asked, blamed, change, fill, warehouse
 from tests.fuzz.own_functions import declare
-from tests.fuzz.tables import Round, Row, Schema, Story
+from tests.fuzz.tables import Keys, Round, Row, Schema, Story
 from tests.fuzz.wanted import EACH_ROUND, EACH_STEP, LATE
 
 
@@ -34,10 +34,11 @@ class ViewCase:
         kinds: how each column is compared.
         strategy: how the view keeps states.
         pace: when the view is refreshed.
-        keys: the key of each table that has one.
+        keys: the columns of the key of each table that has one.
         budget: what its states may occupy; None for what the engine has.
         ways: how each round comes.
         below: the views that it reads, by name, each after those that it reads itself.
+        frame: it is made from a DataFrame.
     """
 
     schema: Schema
@@ -48,10 +49,11 @@ class ViewCase:
     kinds: list[str]
     strategy: str = "auto"
     pace: str = EACH_ROUND
-    keys: dict[str, str] = field(default_factory=dict)
+    keys: Keys = field(default_factory=dict)
     budget: int | None = None
     ways: tuple[str, ...] = ()
     below: dict[str, str] = field(default_factory=dict)
+    frame: bool = False
 
     @property
     def story(self) -> Story:
@@ -70,7 +72,7 @@ def as_case(story: Story, failure: Failure) -> ViewCase:
     return ViewCase(used, {name: story.start[name] for name in used}, rounds[: failure.round], query.sql(sql.SPARK),
                     "" if sql.ONLY_SPARK in duck else duck, query.kinds, want.strategy, want.pace,
                     {name: key for name, key in story.keys.items() if name in used}, want.budget,
-                    () if set(ways) == {"whole"} else ways, below)  # fmt: skip
+                    () if set(ways) == {"whole"} else ways, below, want.frame)  # fmt: skip
 
 
 def check_view(engine: sw.Engine, case: ViewCase) -> None:
@@ -86,7 +88,8 @@ def problem(engine: sw.Engine, case: ViewCase) -> tuple[str, str] | None:
         fill(engine, story)
         declare(engine, " ".join((case.query, *case.below.values())))
         below = [engine.create_view(name, text, strategy="incremental") for name, text in case.below.items()]
-        view = engine.create_view("v", case.query, strategy=case.strategy, memory_budget=case.budget)
+        query = asked(engine, case.query, frame=case.frame)
+        view = engine.create_view("v", query, strategy=case.strategy, memory_budget=case.budget)
         for number in range(len(story.rounds) + 1):
             steps = story.steps(number) if number else []
             for at, step in enumerate(steps, start=1):
@@ -206,6 +209,8 @@ def _smaller(case: Candidate) -> Iterator[Candidate]:
     for at, way in enumerate(story.ways[: failure.round]):
         if way != "whole":
             yield Candidate(replace(story, ways=(*story.ways[:at], "whole", *story.ways[at + 1 :])), failure)
+    if failure.wanted.frame:
+        yield Candidate(story, replace(failure, wanted=replace(failure.wanted, frame=False)))
     if failure.wanted.budget is not None:
         yield Candidate(story, replace(failure, wanted=replace(failure.wanted, budget=None)))
     for query in smaller_queries(failure.wanted.query):

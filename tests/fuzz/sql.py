@@ -149,6 +149,20 @@ class Generated(Source):
 
 
 @dataclass(frozen=True, slots=True)
+class Lateral(Source):
+    """Each row with the rows of a query that reads it, as alias.c0, alias.c1, …"""
+
+    source: Source
+    query: Query
+    alias: str
+    outer: bool
+
+    def sql(self, dialect: str) -> str:
+        join = "LEFT JOIN" if self.outer else "JOIN"
+        return f"{self.source.sql(dialect)} {join} LATERAL ({self.query.sql(dialect)}) {self.alias} ON TRUE"
+
+
+@dataclass(frozen=True, slots=True)
 class Select(Query):
     """SELECT … FROM … WHERE … GROUP BY … HAVING; `grouping` is empty, ROLLUP, CUBE or GROUPING SETS."""
 

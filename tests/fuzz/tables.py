@@ -41,14 +41,17 @@ UNSORTED = (LIST, PAIR, MAP)
 
 PROFILES = ("mixed", "null-heavy", "duplicate-heavy", "skewed")
 
-KEYED, KEYS = 0.5, 8
-"""The share of the tables that have a key, and how many keys there are for most of their rows."""
+KEYED, COMPOSED, KEYS = 0.5, 0.35, 8
+"""The share of the tables that have a key, that of the keys of two columns, and how many there are for most rows."""
 
 WAYS = ("whole", "whole", "whole", "by table", "deletes first", "halves", "detour", "detour")
 """How a round comes: at once, or in steps that add up to it."""
 
 Row = tuple[Any, ...]
 Schema = dict[str, dict[str, str]]
+Keys = dict[str, tuple[str, ...]]
+"""The columns of the key of each table that has one."""
+
 Round = dict[str, tuple[list[Row], list[Row]]]
 """For each table that changes, the rows that come and those that go."""
 
@@ -68,7 +71,7 @@ class Story:
     schema: Schema
     start: dict[str, list[Row]]
     rounds: list[Round]
-    keys: dict[str, str] = field(default_factory=dict)
+    keys: Keys = field(default_factory=dict)
     ways: tuple[str, ...] = ()
 
     def rows(self, rounds: int) -> dict[str, list[Row]]:
@@ -145,12 +148,12 @@ def draw_story(chance: random.Random, rounds: int) -> Story:
     """Tables and their changes; the last round takes all the others back."""
     schema = draw_schema(chance)
     keys = {
-        name: _first(columns, INT)
+        name: (_first(columns, INT), *((_first(columns, TEXT),) if chance.random() < COMPOSED else ()))
         for name, columns in schema.items()
         if MAP in columns.values() or chance.random() < KEYED  # rows with a map can only be told apart by a key
     }
     rows = {
-        name: _Rows(list(columns.values()), chance, list(columns).index(keys[name]) if name in keys else None)
+        name: _Rows(list(columns.values()), chance, tuple(list(columns).index(key) for key in keys.get(name, ())))
         for name, columns in schema.items()
     }
     start = {name: list(found.now) for name, found in rows.items()}
@@ -188,7 +191,7 @@ def _net(come: list[Row], gone: list[Row]) -> tuple[list[Row], list[Row]]:
 class _Rows:
     """The rows of one table while its changes are drawn."""
 
-    def __init__(self, types: list[str], chance: random.Random, key: int | None = None) -> None:
+    def __init__(self, types: list[str], chance: random.Random, key: tuple[int, ...] = ()) -> None:
         self.types, self.random, self.key = types, chance, key
         self.profile = chance.choice(PROFILES)
         self.pool = [self._fresh() for _ in range(3)]
@@ -196,16 +199,27 @@ class _Rows:
 
     def _told_apart(self, rows: list[Row], beside: list[Row]) -> list[Row]:
         """Rows with a key of their own, where the table has one."""
-        if self.key is None:
+        if not self.key:
             return rows
-        taken, kept = {row[self.key] for row in beside}, []
-        for row in rows:
-            number = row[self.key]
-            number = number if number is not None and number >= 0 else self.random.randrange(KEYS)
-            if number not in taken:
-                taken.add(number)
-                kept.append((*row[: self.key], number, *row[self.key + 1 :]))
+        taken, kept = {self._named(row) for row in beside}, []
+        for row in map(self._with_key, rows):
+            if self._named(row) not in taken:
+                taken.add(self._named(row))
+                kept.append(row)
         return kept
+
+    def _named(self, row: Row) -> Row:
+        return tuple(row[at] for at in self.key)
+
+    def _with_key(self, row: Row) -> Row:
+        """The row with something in its key; of two columns the first alone is not enough."""
+        cells = list(row)
+        for at in self.key:
+            if self.types[at] == TEXT:
+                cells[at] = self.random.choice("ab") if cells[at] is None else cells[at]
+            elif cells[at] is None or cells[at] < 0:
+                cells[at] = self.random.randrange(KEYS if len(self.key) == 1 else 3)
+        return tuple(cells)
 
     def _fresh(self) -> Row:
         return tuple(self.random.choice(VALUES[dtype]) for dtype in self.types)

@@ -161,7 +161,7 @@ def test_a_union_of_groups_by_an_expression_in_a_heavy_program(engine: sw.Engine
     query = """SELECT sum(c0) AS c0 FROM (
         SELECT coalesce(g1, -5) AS c0, max(coalesce(a0, -5)) AS c1
         FROM t1 RIGHT JOIN t0 ON x = a0 LATERAL VIEW posexplode(b0) AS g0, g1 GROUP BY coalesce(g1, -5)) GROUP BY c1"""
-    keys = {"t0": "a0", "t1": "x"}
+    keys = {"t0": ("a0",), "t1": ("x",)}
     start: dict[str, list[Row]] = {"t0": [], "t1": []}
     with beyond(("heavy programs",)):
         check_view(engine, ViewCase(schema, start, rounds, query, "", ["exact"], strategy="higher_order", keys=keys))

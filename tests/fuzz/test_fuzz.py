@@ -31,6 +31,7 @@ from tests.fuzz import __main__ as fuzzer
 from tests.fuzz import on_interpreter, on_spark, sql
 from tests.fuzz.as_code import code
 from tests.fuzz.duck import Twin, difference
+from tests.fuzz.expressions import OF_SEVERAL
 from tests.fuzz.plan_cases import PlanCase, plan_cases
 from tests.fuzz.queries import Generator
 from tests.fuzz.shrinking import Candidate, ViewCase, as_case, smaller_queries, smallest
@@ -182,7 +183,7 @@ def test_a_case_printed_is_the_same_case(case: PlanCase) -> None:
 
 def test_the_generator_draws_every_kind_of_query() -> None:
     drawn, generator = [], None
-    for seed in range(60):
+    for seed in range(90):
         chance = random.Random(seed)
         story = draw_story(chance, 0)
         generator = Generator(story.schema, chance, story.keys)
@@ -197,11 +198,23 @@ def test_the_generator_draws_every_kind_of_query() -> None:
              "LIMIT 1)", "RANGE BETWEEN", "posexplode(", "inline(", "stack(", "UNPIVOT", "INCLUDE NULLS", "COLLATE",
              "named_struct(", "to_json(", "make_dt_interval(", "TIMESTAMP_NTZ", "unhex(", "own_step(", "own_spread(",
              "own_total(", "FROM b", "LIKE", "to_date(", "INTERVAL '1' MONTH", "split_part(", "floor(",
-             "map('a'", "X'01'")  # fmt: skip
+             "map('a'", "X'01'", "IGNORE NULLS", " LATERAL (SELECT", "json_tuple(", "listagg(", "listagg(DISTINCT",
+             "covar_", "regr_", "array(0.25, 0.75)", "approx_count_distinct(", "make_ym_interval(")  # fmt: skip
     assert [part for part in parts if not any(part in text for text in drawn)] == []
-    assert len(set(drawn)) > 1170
+    assert len(set(drawn)) > 1750
     assert any(re.search(r"LIMIT \d( OFFSET \d)?\) o LIMIT", text) for text in drawn), "limits over limits"
     assert any(re.search(r"ON .*[<>] \(SELECT", text) for text in drawn), "scalar subqueries in ON"
+    for what, pattern in {
+        "IN in the SELECT list": r"SELECT [^()]*\([^()]* IN \(SELECT",
+        "EXISTS in the SELECT list": r"SELECT [^()]*\((NOT )?EXISTS",
+        "IN and EXISTS in ON": r" JOIN [^()]* ON [^()]*( IN|EXISTS) \(SELECT",
+        "IN in HAVING": r"HAVING max\([^()]*\) (NOT )?IN \(SELECT",
+        "correlated NOT IN": r"NOT IN \(SELECT (y\d+)\.\w+ FROM \w+ \1 WHERE \1\.\w+ (=|<|IS NOT D)",
+        "NOT IN of several columns": r"\([^()]*, [^()]*\) NOT IN \(SELECT y\d+\.\w+, y\d+",
+        "defaults of lag and lead": r"(lag|lead)\([^()]*, \d, -9\)",
+    }.items():
+        assert any(re.search(pattern, text) for text in drawn), what
+    assert any(re.search(r"max_by\([^()]*, 2\)", text) for text in drawn) is OF_SEVERAL
     assert any(re.search(r"\(SELECT y\d+\.\w+ FROM \w+ y\d+ WHERE", text) for text in drawn), "lookups by key"
 
 
@@ -246,6 +259,7 @@ def test_families_differ_in_what_must_not_matter() -> None:
     several = [members for members in families.values() if len({m.strategy for m in members}) == 4]
     assert len(several) > 15
     assert all({m.budget for m in members[1:]} == set(BUDGETS) for members in several)
+    assert any(members[0].frame and not members[1].frame for members in several)
     paces = [m.pace for members in families.values() for m in members]
     assert min(paces.count(EACH_STEP), paces.count(LATE)) > 5
     assert found[3] > sum(found.values()) / 2, found
@@ -262,7 +276,7 @@ def test_stories_are_of_every_character_and_come_back() -> None:
 
 
 def test_steps_add_up_to_their_round() -> None:
-    met = set()
+    met, composed = set(), False
     for seed in range(60):
         story = draw_story(random.Random(seed), 2)
         for number in range(1, len(story.rounds) + 1):
@@ -271,10 +285,13 @@ def test_steps_add_up_to_their_round() -> None:
             walk = Story(story.schema, story.rows(number - 1), steps, story.keys)
             for at in range(len(steps) + 1):
                 for name, key in story.keys.items():  # no key is taken twice, and no row goes that is not there
-                    keys = [row[list(story.schema[name]).index(key)] for row in walk.rows(at)[name]]
+                    places = [list(story.schema[name]).index(column) for column in key]
+                    keys = [tuple(row[place] for place in places) for row in walk.rows(at)[name]]
                     assert len(set(keys)) == len(keys)
+                    composed |= len(places) == 2 and len({first for first, *_ in keys}) < len(keys)
             assert _as_bags(walk, len(steps)) == _as_bags(story, number)
     assert {way for way, several in met if several} == {way for way in WAYS if way != "whole"}
+    assert composed, "no table whose rows only a key of two columns tells apart"
 
 
 def _as_bags(story: Story, rounds: int) -> dict[str, list[str]]:

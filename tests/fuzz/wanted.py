@@ -25,6 +25,9 @@ BUDGETS = (0, 3_000, 10**9)
 EACH_ROUND, EACH_STEP, LATE = "each round", "each step", "late"
 """When a view is refreshed; a late one skips the rounds in between, so that their deltas come merged."""
 
+FRAMES = 0.12
+"""The share of the queries that come as DataFrames."""
+
 PARTS, SEVERAL, PACES = 0.07, 0.1, 0.12
 """Shares of the queries that are split by a condition, kept by several strategies, and refreshed at another pace."""
 
@@ -44,6 +47,7 @@ class Wanted:
         pace: when it is refreshed.
         family: views of one family are related.
         part: what it is in its family: whole, or a part of it.
+        frame: it is made from a DataFrame, not from text.
     """
 
     query: sql.Query
@@ -52,6 +56,7 @@ class Wanted:
     pace: str = EACH_ROUND
     family: int = 0
     part: bool = False
+    frame: bool = False
 
 
 def draw(seed: int, views: int = VIEWS) -> tuple[Story, list[Wanted]]:
@@ -84,10 +89,13 @@ def _family(generator: Generator, twin: Twin) -> list[Wanted]:
         split = (p, f"NOT ({p})", f"({p}) IS NULL")
         return [base, *(replace(base, query=sql.Filtered(query, s), part=True) for s in split)]
     base = Wanted(generator.query(), any_strategy(chance))
+    if chance.random() < FRAMES and not sql.views_below(base.query) and sql.OWN not in base.query.sql(sql.SPARK):
+        base = replace(base, frame=True)
     if kind < PARTS + SEVERAL:
         others = chance.sample([s for s in STRATEGIES if s != base.strategy], 3)
         budgets = chance.sample(BUDGETS, 3)
-        return [base, *(replace(base, strategy=s, budget=b) for s, b in zip(others, budgets, strict=True))]
+        text = replace(base, frame=False)
+        return [base, *(replace(text, strategy=s, budget=b) for s, b in zip(others, budgets, strict=True))]
     if kind < PARTS + SEVERAL + PACES:
         pace = chance.choice([EACH_STEP, EACH_STEP, LATE])
         return [base, replace(base, strategy=any_strategy(chance), pace=pace)]
