@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,6 +22,8 @@ import slackwater as sw
 from slackwater.bench.tpcds_data import FACTS, TpcdsData
 from slackwater.bench.tpcds_queries import divide_by_zero_is_null, spark_sql
 from tests.fuzz.duck import difference
+from tests.fuzz.sizes import beyond
+from tests.spark.test_state_planning import SLOW
 from tests.spark.tpcds_rows import Dealer
 
 CHANGING = (*FACTS, "item", "customer", "customer_address", "store")
@@ -28,6 +31,9 @@ HELD_BACK, DELETED, UPDATED = 0.02, 0.02, 0.03
 """Shares of a table that arrive, go and change in one round."""
 
 BUDGET = "1GB"
+
+BY_PRICE = ("large deltas", "by price", "lookups")
+"""Sizes so small that prices choose the states, and that keys are looked up in tables of a few rows."""
 
 
 @dataclass(slots=True)
@@ -79,11 +85,13 @@ class Outcome:
         problems: what went wrong, by query.
         moved: the queries whose result changed in some round.
         found: the queries whose result had a row with something in it at the end.
+        modes: how the views were refreshed.
     """
 
     problems: dict[int, list[str]]
     moved: set[int] = field(default_factory=set)
     found: set[int] = field(default_factory=set)
+    modes: Counter[str] = field(default_factory=Counter)
 
     @property
     def told(self) -> list[str]:
@@ -96,27 +104,35 @@ class Outcome:
         return sorted(set(self.problems) - self.moved)
 
 
-def play(root: Path, spark: SparkSession, data: TpcdsData, numbers: Collection[int], rounds: int, *,
-         by_key: bool = False) -> Outcome:  # fmt: skip
-    """Go through the rounds with views of some queries; `by_key` with the keys of the dimensions declared.
+def play(root: Path, spark: SparkSession, data: TpcdsData, numbers: Collection[int], rounds: int,
+         strategy: str = "incremental") -> Outcome:  # fmt: skip
+    """Go through the rounds with views of some queries.
 
-    With keys the plan is rewritten, and some refreshes may be recomputes; without, every one follows the changes.
+    With the strategy `incremental` every refresh follows the changes. With others the keys of the dimensions are
+    declared: the plan is rewritten, and some refreshes may be recomputes. With `auto` reading costs so much that prices
+    decide, as they do for tables that are large.
     """
+    by_key, by_price = strategy != "incremental", strategy == "auto"
     texts = {n: data.texts[n] for n in numbers}
     flows = _flows(data, texts, rounds)
     outcome = Outcome({n: [] for n in numbers})
-    with sw.Engine(root / "wh", BUDGET, spark=spark, save_states=False) as engine:
+    with (
+        beyond(BY_PRICE if by_price else ()),
+        sw.Engine(root / "wh", BUDGET, spark=spark, save_states=False) as engine,
+    ):
+        if by_price:
+            engine._rates = SLOW
         for table, flow in flows.items():
             key = [flow.now.column_names[0]] if by_key and table not in FACTS else ()
             engine.create_table(table, data.schemas[table], key=key).insert(flow.now)
-        views = dict(_views(engine, texts, outcome, "plain" if by_key else "incremental"))
+        views = dict(_views(engine, texts, outcome, strategy))
         rows = {n: _rows(view) for n, view in views.items()}
         for round_ in range(rounds):
             for table in (t for t in flows if t in CHANGING):
                 engine.table(table).apply(flows[table].change())
             with _twin(flows) as twin:
                 for n, view in views.items():
-                    problem, before = _refreshed(view, strictly=not by_key), rows[n]
+                    problem, before = _refreshed(view, outcome.modes, strictly=not by_key), rows[n]
                     rows[n] = _rows(view)
                     told = [problem, *_against(twin, texts[n], rows[n])]
                     outcome.problems[n] += [f"round {round_}: {words}" for words in told if words]
@@ -152,9 +168,10 @@ def _views(
             outcome.problems[n].append(f"{type(error).__name__}: {str(error)[:500]}")
 
 
-def _refreshed(view: sw.View, *, strictly: bool) -> str:
+def _refreshed(view: sw.View, modes: Counter[str], *, strictly: bool) -> str:
     try:
         report, check = view.refresh(), view.verify()
+        modes[report.mode] += 1
     except Exception as error:
         return f"{type(error).__name__}: {str(error)[:800]}"
     if not check:
