@@ -24,6 +24,7 @@ from slackwater.capture.expands import nested_plans, settle_expands
 from slackwater.capture.expressions import Unsupported
 from slackwater.capture.first_rows import keep_first_rows
 from slackwater.capture.hidden import add_generated, java_nodes, java_seq
+from slackwater.capture.indistinct import check_distinct, refuse_indistinct, taken_below
 from slackwater.capture.lenient import note_lenient_aggregates
 from slackwater.capture.noise import quiet
 from slackwater.capture.order_dependent import refuse_order_dependent
@@ -138,6 +139,7 @@ def capture(
     functions = functions_called(analyzed, execution.analyzed(), declared)
     _refuse_unstable(analyzed, execution)
     _refuse_duplicate_columns(frame)
+    refuse_indistinct(frame)
     try:
         if _SESSIONS.search(sql or str(execution.logical().toString())):
             raise Unsupported("OPERATOR_UNSUPPORTED", "session_window", "a row may join two sessions")
@@ -304,6 +306,7 @@ def _read(optimized: list[dict[str, Any]], frame: DataFrame, spark: SparkSession
     if _reads_a_table(pruned := prune_empty(rel)):
         rel = pruned
     check_collations(rel)
+    check_distinct(rel := rel.transform_up(taken_below))
     rel = rel.transform_up(split_distinct).transform_up(settle_collations).transform_up(settle_ties)
     rel = rel.transform_up(keep_first_rows)
     if isinstance(rel, n.TopK):
