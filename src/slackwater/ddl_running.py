@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from slackwater import ddl
-from slackwater.declared import renamed
+from slackwater.arrivals.learned import Learned
+from slackwater.arrivals.outlook import check_forecaster
+from slackwater.declared import Declared, options_of, renamed
 from slackwater.eligibility import Eligibility, eligibility, refused, require_incremental
 from slackwater.errors import QueryRefused, SlackwaterError, ViewError
-from slackwater.execution.leaves import refuse_cycle, refuse_while_read
+from slackwater.execution.leaves import inputs_of, refuse_cycle, refuse_while_read, tables_read
 from slackwater.execution.reports import Refresh, Report, table_html
 from slackwater.execution.sessions import active_session_kept
 from slackwater.schedules import policy_of
 from slackwater.settings import pinned_settings
+from slackwater.storage.rows import check_name
 
 if TYPE_CHECKING:
+    from slackwater.capture import Captured
     from slackwater.engine import Engine
     from slackwater.replacing import Replacement
     from slackwater.view import View
@@ -159,7 +164,8 @@ def _create(engine: Engine, create: ddl.CreateView, discard_states: bool) -> Don
     )  # fmt: skip
     replacement = view.replacement if old is not None else None
     if replacement is not None and replacement.same_query:
-        return Done(view.name, "unchanged", str(replacement), replacement=replacement)
+        outcome = "altered" if replacement.altered else "unchanged"
+        return Done(view.name, outcome, str(replacement), replacement=replacement)
     outcome = "created" if replacement is None else "replaced"
     report = dict(view.history(limit=1)[0])
     text = f"view {view.name} was {outcome} at version {view.version}, with {report['rows_inserted']:,} rows"
@@ -240,8 +246,6 @@ def _described(view: View) -> Listing:
 
 
 def _explained(engine: Engine, create: ddl.CreateView) -> Explained:
-    from slackwater.replacing import plan_replacement
-
     with active_session_kept():
         settings = pinned_settings(engine.spark)
         try:
@@ -249,22 +253,49 @@ def _explained(engine: Engine, create: ddl.CreateView) -> Explained:
         except QueryRefused as error:
             return Explained(refused(error))
         found = eligibility(captured.plan)
-        old = _find(engine, create.name)
         try:
-            policy_of(create.schedule)
+            return Explained(found, None, _checked(engine, create, captured, settings))
         except SlackwaterError as error:
             return Explained(found, error)
-        try:
-            captured = renamed(captured, create.columns)
-            refuse_cycle(engine, create.name, captured.plan)
-            if create.strict:
-                require_incremental(found, create.name)
-            if old is None or not create.replace:
-                return Explained(found)
-            options = {"strategy": create.strategy, "functions": engine.functions.records(captured.functions)}
-            replacement = plan_replacement(engine, old, captured, settings, options)[1]
-            if not replacement.same_query:
-                refuse_while_read(old, "given another query")
-        except (QueryRefused, ViewError) as error:
-            return Explained(found, error)
-        return Explained(found, None, replacement)
+
+
+def _checked(
+    engine: Engine, create: ddl.CreateView, captured: Captured, settings: Mapping[str, str]
+) -> Replacement | None:
+    """What CREATE would replace, or the error that it would raise, looked for in the same order."""
+    from slackwater.replacing import plan_replacement
+
+    old = _find(engine, create.name)
+    if old is not None and create.if_not_exists:
+        return None
+    schedule = create.schedule.text if create.schedule is not None else ""
+    declared = Declared.of(create.comment, create.strict, create.memory_budget, schedule)
+    policy = policy_of(create.schedule)
+    captured = renamed(captured, create.columns)
+    refuse_cycle(engine, create.name, captured.plan)
+    if create.strict:
+        require_incremental(eligibility(captured.plan), create.name)
+    if old is None or not create.replace:
+        _refuse_taken(engine, create)
+        return None
+    read = tables_read(engine, inputs_of(captured.plan))
+    forecaster = check_forecaster(Learned(), engine.catalog.tables(), read)
+    functions = engine.functions.records(captured.functions)
+    options = options_of(create.strategy, declared, policy, forecaster, functions)
+    replacement = plan_replacement(engine, old, captured, settings, options)[1]
+    if not replacement.same_query:
+        refuse_while_read(old, "given another query")
+    return replacement
+
+
+def _refuse_taken(engine: Engine, create: ddl.CreateView) -> None:
+    """Refuse a name that CREATE would refuse; a query alone has none."""
+    if not create.name:
+        return
+    check_name(create.name)
+    taken = {"view": [v.name for v in engine.catalog.views()], "table": [t.name for t in engine.catalog.tables()]}
+    for kind, names in taken.items():
+        for name in names:
+            if name.casefold() == create.name.casefold():
+                advice = "say OR REPLACE, or choose another name" if kind == "view" else "choose another name"
+                raise ViewError("VIEW_EXISTS", f"there is a {kind} {name!r} already", advice)

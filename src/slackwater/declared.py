@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from slackwater.arrivals.kinds import Forecaster
+from slackwater.arrivals.policies import Policy
+from slackwater.arrivals.policy_text import policy_to_json
 from slackwater.capture import Captured
 from slackwater.errors import ViewError
 from slackwater.schedules import schedule_of
@@ -48,6 +51,14 @@ class Declared:
     def capped(self, budget: int) -> int:
         """The part of a budget that this view's states may use."""
         return budget if self.budget_bytes is None else min(budget, self.budget_bytes)
+
+
+def options_of(
+    strategy: str, declared: Declared, policy: Policy, forecaster: Forecaster, functions: Mapping[str, Any]
+) -> dict[str, Any]:
+    """All that is declared of a view beside its query, as the catalog keeps it."""
+    return {"strategy": strategy, "declared": declared.to_json(), "refresh": policy_to_json(policy),
+            "forecast": forecaster.to_dict(), "functions": dict(functions)}  # fmt: skip
 
 
 def renamed(captured: Captured, columns: Sequence[str]) -> Captured:

@@ -22,14 +22,14 @@ from slackwater.arrivals.kinds import Forecaster
 from slackwater.arrivals.learned import Learned
 from slackwater.arrivals.outlook import ArrivalLog, check_forecaster
 from slackwater.arrivals.policies import Policy
-from slackwater.arrivals.policy_text import as_policy, policy_to_json
+from slackwater.arrivals.policy_text import as_policy
 from slackwater.arrivals.scheduler import Scheduler
 from slackwater.arrivals.ticks import Tick
 from slackwater.capture import Captured, capture
 from slackwater.creating import NOT_YET, create_table, create_view
 from slackwater.ddl import parse
 from slackwater.ddl_running import Outcome, run_statement
-from slackwater.declared import Declared, renamed
+from slackwater.declared import Declared, options_of, renamed
 from slackwater.declaring import Declaring
 from slackwater.eligibility import Eligibility, eligibility, refused, require_incremental
 from slackwater.errors import QueryRefused, SlackwaterError, ViewError
@@ -336,9 +336,7 @@ class Engine(Declaring):
                 require_incremental(eligibility(captured.plan), name)
             read = tables_read(self, inputs_of(captured.plan))
             forecaster = check_forecaster(forecast or Learned(), self.catalog.tables(), read)
-            options = {"strategy": strategy, "declared": declared.to_json(), "refresh": policy_to_json(policy),
-                       "forecast": forecaster.to_dict(),
-                       "functions": self.functions.records(captured.functions)}  # fmt: skip
+            options = options_of(strategy, declared, policy, forecaster, self.functions.records(captured.functions))
             if replace and (old := self._existing(name)) is not None:
                 return replace_view(self, old, captured, settings, options, discard_states=discard_states)
             query_json = json.dumps({"sql": captured.sql, "columns": captured.columns, "order": captured.order})

@@ -18,11 +18,13 @@ from typing import TYPE_CHECKING, Any
 from slackwater.algebra.nodes import Opaque, Scan
 from slackwater.algebra.printer import node_key
 from slackwater.algebra.serialize import to_json
+from slackwater.arrivals.watching import watch
 from slackwater.capture import Captured
 from slackwater.errors import ViewError
 from slackwater.execution.equal_states import release_unused
-from slackwater.execution.fitting import fit_all
+from slackwater.execution.fitting import beyond_own, fit_all, too_large
 from slackwater.execution.leaves import inputs_of, leaves, refuse_while_read, views_read
+from slackwater.execution.plan_shape import made_for_another_strategy
 from slackwater.execution.refresh import Refresher
 from slackwater.execution.reports import table_html
 from slackwater.settings import show_bytes
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class HeldState:
-    """A state of the old view: what it is, its bytes, and why it lives on or is lost."""
+    """A state: what it is, its bytes (estimated where it is yet to be built), and why it lives on, is lost or built."""
 
     key: str
     label: str
@@ -49,15 +51,19 @@ class Replacement:
 
     Attributes:
         view: the view's name.
-        same_query: the query is the same, so that everything is kept.
+        same_query: the query is the same, so that its result is kept, and all states that are not lost.
         reused: states that the new view takes over.
         lost: states that are thrown away.
+        rebuilt: states that the new view wants and that are not there yet.
+        altered: the query is the same, and something else that is declared is not.
     """
 
     view: str
     same_query: bool
     reused: tuple[HeldState, ...] = ()
     lost: tuple[HeldState, ...] = ()
+    rebuilt: tuple[HeldState, ...] = ()
+    altered: bool = False
 
     @property
     def lost_bytes(self) -> int:
@@ -70,19 +76,28 @@ class Replacement:
         def listed(states: tuple[HeldState, ...]) -> list[dict[str, Any]]:
             return [{"state": s.label, "bytes": s.bytes, "why": s.why} for s in states]
 
-        return {"view": self.view, "same_query": self.same_query, "reused": listed(self.reused),
-                "lost": listed(self.lost), "lost_bytes": self.lost_bytes}  # fmt: skip
+        return {"view": self.view, "same_query": self.same_query, "altered": self.altered,
+                "reused": listed(self.reused), "lost": listed(self.lost), "lost_bytes": self.lost_bytes,
+                "rebuilt": listed(self.rebuilt)}  # fmt: skip
 
     def __str__(self) -> str:
-        if self.same_query:
-            return f"{self.view}: the query is the same; its result and states are kept"
-        lines = [f"{self.view}: {len(self.reused)} states are reused, {len(self.lost)} are lost"]
-        for word, states in (("reused", self.reused), ("lost", self.lost)):
-            lines += [f"  {word:<6} {show_bytes(s.bytes):>9}  {s.label[:100]}: {s.why}" for s in states]
+        lines = [f"{self.view}: {self._summary()}"]
+        lines += [f"  {word:<7} {show_bytes(s.bytes):>9}  {s.label[:100]}: {s.why}" for word, s in self._listed()]
         return "\n".join(lines)
 
+    def _summary(self) -> str:
+        if not self.same_query:
+            return (f"{len(self.reused)} states are reused, {len(self.lost)} are lost,"
+                    f" {len(self.rebuilt)} are rebuilt")  # fmt: skip
+        kept = f"is kept, {len(self.lost)} states are lost" if self.lost else "and states are kept"
+        return f"the query is the same; its result {kept}"
+
+    def _listed(self) -> list[tuple[str, HeldState]]:
+        named = (("reused", self.reused), ("lost", self.lost), ("rebuilt", self.rebuilt))
+        return [(word, state) for word, states in named for state in states]
+
     def _repr_html_(self) -> str:
-        states = [("reused", s) for s in self.reused] + [("lost", s) for s in self.lost]
+        states = self._listed()
         return table_html({
             self.view: [s.label for _, s in states],
             "bytes": [s.bytes for _, s in states],
@@ -100,26 +115,50 @@ def plan_replacement(
                         json.dumps(dict(options)), 0, 0, None)  # fmt: skip
     new = View(engine, record)
     new.take_place_of(old, record)
-    if _same_query(old, new) and (new.strategy != "rebatch" or old.strategy == "rebatch"):
-        return new, Replacement(old.name, True)
     old.load_states()
-    wanted = Refresher(new).plan_first() if new.strategy != "rebatch" else frozenset[str]()
+    # Where nothing can come any more, to either view, no state is of use: nobody is asked whether it may go.
+    over = all(engine.table(name).complete for name in {*old.tables, *new.tables})
+    if _same_query(old, new) and (new.strategy != "rebatch" or old.strategy == "rebatch"):
+        gone = () if over else _lost_by_options(old, new)
+        return new, Replacement(old.name, True, lost=gone, altered=_altered(old, new, options))
+    planned = Refresher(new).plan_first() if new.strategy != "rebatch" else ()
+    wanted = frozenset(choice.key for choice in planned)
     present = frozenset(node_key(node) for node in new.plan.keepable())
     reused: list[HeldState] = []
     lost: list[HeldState] = []
-    # Where nothing can come any more, to either view, no state is of use: nobody is asked whether it may go.
-    over = all(engine.table(name).complete for name in {*old.tables, *new.tables})
     for key in () if over else sorted(old.kept):
         why = _obstacle(old, new, key, present, wanted)
         label = old.label_of(key)
         held = HeldState(key, label, old.known_bytes().get(key, 0), why or "the same rows are needed again")
         (lost if why else reused).append(held)
-    return new, Replacement(old.name, False, tuple(reused), tuple(lost))
+    there = {state.key for state in reused}
+    rebuilt = tuple(
+        HeldState(c.key, c.label, c.size, "it is computed with the first result")
+        for c in planned if c.key not in there and not over
+    )  # fmt: skip
+    return new, Replacement(old.name, False, tuple(reused), tuple(lost), rebuilt)
 
 
 def _same_query(old: View, new: View) -> bool:
     ours = (to_json(old.logical_plan), old.columns, old.order, old.settings, old.functions)
     return ours == (to_json(new.logical_plan), new.columns, new.order, new.settings, new.functions)
+
+
+def _lost_by_options(old: View, new: View) -> tuple[HeldState, ...]:
+    """The states that the same query loses because less room, or another strategy, is declared for it."""
+    measured, budget = old.known_bytes(), new.declared.budget_bytes
+    gone: dict[str, str] = {}
+    if budget is not None and budget != old.declared.budget_bytes:
+        gone = {key: too_large(measured.get(key, 0), budget) for key in beyond_own(old, budget)}
+    if new.strategy != old.strategy and (why := made_for_another_strategy(old, new.strategy)):
+        gone = dict.fromkeys(sorted(old.kept), f"{why}: the next refresh recomputes")
+    return tuple(HeldState(key, old.label_of(key), measured.get(key, 0), why) for key, why in gone.items())
+
+
+def _altered(old: View, new: View, options: Mapping[str, Any]) -> bool:
+    before = json.loads(old.engine.catalog.view_by_id(old.id).options_json)
+    after = {**before, **json.loads(json.dumps(dict(options)))}
+    return bool(before != after or old.sql != new.sql)
 
 
 def _obstacle(old: View, new: View, key: str, present: frozenset[str], wanted: frozenset[str]) -> str:
@@ -137,6 +176,9 @@ def _obstacle(old: View, new: View, key: str, present: frozenset[str], wanted: f
     node = old.state_node(key)
     tables = {scan.table for scan in node.walk() if isinstance(scan, Scan)} if node is not None else set()
     catalog = old.engine.catalog
+    for below in views_read(old.engine, sorted(tables)):
+        if watch(below).pending_rows:
+            return f"{below.name} has changes to come: refresh the view first"
     for name, read in leaves(old.engine, sorted(tables)).items():
         if catalog.segments_between(read.owner, old.version, catalog.version()):
             return f"{name} has changed since: refresh the view first"
@@ -151,20 +193,14 @@ def replace_view(
     for below in views_read(engine, inputs_of(captured.plan)):
         below.refresh()  # now, because a refresh after the plan was made would leave reused states behind
     new, replacement = plan_replacement(engine, old, captured, settings, options)
+    if not replacement.same_query:
+        refuse_while_read(old, "given another query")
+    _ask(replacement, discard_states=discard_states)
     if replacement.same_query:
-        _update_options(old, new, options)
+        if replacement.altered:
+            _update_options(old, new, options)
         old.replacement = replacement
         return old
-    refuse_while_read(old, "given another query")
-    if replacement.lost and not discard_states:
-        listed = "; ".join(f"{s.label[:80]} ({s.why})" for s in replacement.lost)
-        raise ViewError(
-            "STATES_AT_STAKE",
-            f"replacing {old.name!r} would throw away {len(replacement.lost)} states of"
-            f" {show_bytes(replacement.lost_bytes)}: {listed}",
-            "agree with discard_states=True, DISCARD STATES in SQL, or --yes on the command line",
-            {"replacement": replacement.to_json()},
-        )
     new.inherit({s.key: old.states[s.key] for s in replacement.reused})
     replaced = old.id
     new.refresh()
@@ -176,12 +212,22 @@ def replace_view(
     return new
 
 
+def _ask(replacement: Replacement, *, discard_states: bool) -> None:
+    """Refuse to throw states away unless that was agreed to."""
+    if replacement.lost and not discard_states:
+        listed = "; ".join(f"{s.label[:80]} ({s.why})" for s in replacement.lost)
+        raise ViewError(
+            "STATES_AT_STAKE",
+            f"replacing {replacement.view!r} would throw away {len(replacement.lost)} states of"
+            f" {show_bytes(replacement.lost_bytes)}: {listed}",
+            "agree with discard_states=True, DISCARD STATES in SQL, or --yes on the command line",
+            {"replacement": replacement.to_json()},
+        )
+
+
 def _update_options(old: View, new: View, options: Mapping[str, Any]) -> None:
-    """The same query with other declarations: one commit, unless there is nothing to write."""
-    before = json.loads(old.engine.catalog.view_by_id(old.id).options_json)
-    after = {**before, **options}
-    if before == after and old.sql == new.sql:
-        return
+    """The same query with other declarations, in one commit."""
+    after = {**json.loads(old.engine.catalog.view_by_id(old.id).options_json), **options}
     query = json.dumps({"sql": new.sql, "columns": new.columns, "order": new.order})
     with old.engine.catalog.commit("alter_view", old.name, {}, old.engine.lease) as tx:
         record = tx.update_view(old.id, query_json=query, options_json=json.dumps(after))

@@ -186,7 +186,9 @@ def test_expected_deletes_keep_the_rows_themselves(sales: sw.Engine) -> None:
 
 def test_other_strategies_have_plans_of_their_own(sales: sw.Engine) -> None:
     sales.create_view("totals", QUERY)
-    view = sales.create_view("totals", QUERY, strategy="incremental", replace=True)
+    with pytest.raises(sw.SlackwaterError, match="the plan was made for another strategy"):
+        sales.create_view("totals", QUERY, strategy="incremental", replace=True)
+    view = sales.create_view("totals", QUERY, strategy="incremental", replace=True, discard_states=True)
     sales.table("orders").insert([(65, 4, True)])
     assert "another strategy" in view.refresh().reason
     assert not any(isinstance(x, LookupJoin) for x in view.plan.walk())

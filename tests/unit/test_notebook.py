@@ -26,7 +26,8 @@ from tests.unit.catalogued import LINES, ORDERS, TOTALS, add_refresh, add_table,
 
 EVIL = "<script>alert('x')</script>"
 REFRESH = Refresh(EVIL, "incremental", 1, 2, {EVIL: 3}, 4, 5, {"total": 0.1}, {EVIL: 6}, 6, 7, EVIL)
-REPLACEMENT = Replacement(EVIL, False, (HeldState("k", EVIL, 1, EVIL),), (HeldState("l", "lost", 2, "why"),))
+REPLACEMENT = Replacement(EVIL, False, (HeldState("k", EVIL, 1, EVIL),), (HeldState("l", "lost", 2, "why"),),
+                          (HeldState("m", f"new {EVIL}", 3, EVIL),))  # fmt: skip
 REPORTS: list[Any] = [
     REFRESH,
     Report(EVIL),

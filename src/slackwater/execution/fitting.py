@@ -46,7 +46,7 @@ def fit(states: Mapping[str, State], sizes: Mapping[str, int], choices: tuple[Ch
     dropped = set(surplus({k: sizes[k] for k in states}, {c.key: c.saves for c in choices}, budget))
     kept = {key: state for key, state in states.items() if key not in dropped}
     marked = tuple(
-        replace(c, keep=False, size=sizes[c.key], reason=_too_large(sizes[c.key], budget)) if c.key in dropped else c
+        replace(c, keep=False, size=sizes[c.key], reason=too_large(sizes[c.key], budget)) if c.key in dropped else c
         for c in choices
     )
     return kept, marked
@@ -71,13 +71,18 @@ def fit_all(engine: Engine) -> None:
     for view in engine.loaded_views():
         own = view.declared.budget_bytes
         if own is not None:
-            measured = view.known_bytes()
-            sizes = {key: measured.get(key, 0) for key in view.kept}
-            _give_back(view, surplus(sizes, {c.key: c.saves for c in view.choices}, own), own)
+            _give_back(view, beyond_own(view, own), own)
     held = _held(engine)
     gone = surplus({h: h.bytes for h in held}, {h: h.saves for h in held}, engine.budget)
     for view in engine.loaded_views():
         _give_back(view, [key for h in gone for ident, key in h.places if ident == view.id], engine.budget)
+
+
+def beyond_own(view: View, budget: int) -> list[str]:
+    """The states that a view would give back under a budget of its own."""
+    measured = view.known_bytes()
+    sizes = {key: measured.get(key, 0) for key in view.kept}
+    return surplus(sizes, {c.key: c.saves for c in view.choices}, budget)
 
 
 def nothing_more(plan: StatePlan) -> StatePlan:
@@ -119,8 +124,9 @@ def _held(engine: Engine) -> list[Held]:
 def _give_back(view: View, keys: list[str], budget: int) -> None:
     measured = view.known_bytes()
     for key in keys:
-        view.give_back(frozenset([key]), _too_large(measured.get(key, 0), budget))
+        view.give_back(frozenset([key]), too_large(measured.get(key, 0), budget))
 
 
-def _too_large(size: int, budget: int) -> str:
+def too_large(size: int, budget: int) -> str:
+    """Why a state is given back."""
     return f"{size:,} bytes do not fit the budget of {budget:,}"

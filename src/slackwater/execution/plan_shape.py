@@ -57,10 +57,11 @@ def with_views(plan: Rel, changing: Collection[str]) -> Rel:
         ) from error
 
 
-def made_for_another_strategy(view: View) -> str | None:
-    """Why the plan must be made anew: the strategy was changed since it was made."""
+def made_for_another_strategy(view: View, strategy: str | None = None) -> str | None:
+    """Why the plan must be made anew: the strategy was changed since it was made, or would be by this one."""
+    strategy = view.strategy if strategy is None else strategy
     nodes = list(view.plan.walk())
-    marked = any(isinstance(x, LookupJoin) for x in nodes) and view.strategy not in WITH_LOOKUPS
-    wants = view.strategy == "higher_order" and any(isinstance(x, Join) for x in view.logical_plan.walk())
+    marked = any(isinstance(x, LookupJoin) for x in nodes) and strategy not in WITH_LOOKUPS
+    wants = strategy == "higher_order" and any(isinstance(x, Join) for x in view.logical_plan.walk())
     has = any(isinstance(x, MultiJoin) for x in nodes)
     return "the plan was made for another strategy" if marked or wants != has else None

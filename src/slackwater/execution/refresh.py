@@ -269,12 +269,12 @@ class Refresher:
         cards = self.facts().cardinalities({})
         return lambda node: rows_to_send(cards, node)
 
-    def plan_first(self) -> frozenset[str]:
-        """Plan a view that has no result yet; gives the nodes whose state it would keep."""
+    def plan_first(self) -> tuple[Choice, ...]:
+        """Plan a view that has no result yet; gives the states that it would keep."""
         if isinstance(self.view.plan, Opaque):
-            return frozenset()
+            return ()
         self._plan_anew()
-        return self._plan_states(INITIAL).kept
+        return tuple(choice for choice in self._plan_states(INITIAL).choices if choice.keep)
 
     def _plan_anew(self, *, as_asked: bool = False) -> None:
         """With no states to respect, choose the join order again from what the tables hold now.
