@@ -10,7 +10,7 @@ from slackwater import ddl
 from slackwater.arrivals.learned import Learned
 from slackwater.arrivals.outlook import check_forecaster
 from slackwater.declared import Declared, options_of, renamed
-from slackwater.eligibility import Eligibility, eligibility, refused, require_incremental
+from slackwater.eligibility import Eligibility, eligibility, refuse_contradiction, refused, require_incremental
 from slackwater.errors import QueryRefused, SlackwaterError, ViewError
 from slackwater.execution.leaves import inputs_of, refuse_cycle, refuse_while_read, tables_read
 from slackwater.execution.reports import Refresh, Report, table_html
@@ -275,6 +275,7 @@ def _checked(
     refuse_cycle(engine, create.name, captured.plan)
     if create.strict:
         require_incremental(eligibility(captured.plan), create.name)
+        refuse_contradiction(create.name, captured.plan, create.strategy, declared.budget_bytes)
     if old is None or not create.replace:
         _refuse_taken(engine, create)
         return None

@@ -6,8 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from slackwater.algebra.first_rows import First
 from slackwater.algebra.nodes import Rel
+from slackwater.algebra.printer import describe
 from slackwater.delta.reasons import REASONS, Way
+from slackwater.delta.rules import keeps_state
 from slackwater.delta.ways import Operator, ways
 from slackwater.errors import QueryRefused
 from slackwater.execution.reports import table_html
@@ -125,6 +128,24 @@ def require_incremental(found: Eligibility, name: str) -> None:
         "change the query, or create the view without strict; the details have the whole report",
         {"eligibility": found.to_json()},
     )
+
+
+def refuse_contradiction(name: str, plan: Rel, strategy: str, budget: int | None) -> None:
+    """Strict mode: refuse what would have an incremental query recomputed nevertheless."""
+    if strategy == "rebatch":
+        raise QueryRefused(
+            "QUERY_NOT_INCREMENTAL",
+            f"{name!r} is to be strict, but the strategy rebatch recomputes at each refresh",
+            "use another strategy, or create the view without strict",
+        )
+    kept = [node for node in plan.walk() if keeps_state(node) or isinstance(node, First)]
+    if budget == 0 and kept:
+        raise QueryRefused(
+            "QUERY_NOT_INCREMENTAL",
+            f"{name!r} is to be strict, but with a memory budget of 0 nothing is kept, and its query is recomputed"
+            f" without the state of {describe(kept[0])[:100]}",
+            "give it a memory budget, or create the view without strict",
+        )
 
 
 def _line(operator: Operator, depth: int) -> str:

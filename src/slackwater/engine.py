@@ -31,7 +31,7 @@ from slackwater.ddl import parse
 from slackwater.ddl_running import Outcome, run_statement
 from slackwater.declared import Declared, options_of, renamed
 from slackwater.declaring import Declaring
-from slackwater.eligibility import Eligibility, eligibility, refused, require_incremental
+from slackwater.eligibility import Eligibility, eligibility, refuse_contradiction, refused, require_incremental
 from slackwater.errors import QueryRefused, SlackwaterError, ViewError
 from slackwater.execution.calibration import calibrate, cluster_of
 from slackwater.execution.equal_states import bytes_of_others
@@ -309,7 +309,8 @@ class Engine(Declaring):
             forecast: what the next delta will bring: `fixed(…)`, `late_arrivals(…)`, `paced()` or, by default,
                 `learned()`.
             populate: compute the first result now.
-            strict: refuse a query of which any operator would be recomputed; see `check`.
+            strict: refuse a query of which any operator would be recomputed, or what else is asked for would have it
+                recomputed; see `check`.
             columns: names for the result's columns, instead of the query's.
             comment: a remark for people.
             memory_budget: what this view's states may occupy, within the engine's budget.
@@ -334,6 +335,7 @@ class Engine(Declaring):
             refuse_cycle(self, name, captured.plan)
             if strict:
                 require_incremental(eligibility(captured.plan), name)
+                refuse_contradiction(name, captured.plan, strategy, declared.budget_bytes)
             read = tables_read(self, inputs_of(captured.plan))
             forecaster = check_forecaster(forecast or Learned(), self.catalog.tables(), read)
             options = options_of(strategy, declared, policy, forecaster, self.functions.records(captured.functions))

@@ -22,6 +22,7 @@ from slackwater.capture import Captured
 from slackwater.ddl import CreateView, parse
 from slackwater.ddl_running import _checked
 from slackwater.declared import Declared, options_of
+from slackwater.eligibility import refuse_contradiction
 from slackwater.execution.refresh import Refresher
 from slackwater.replacing import _obstacle, plan_replacement, replace_view
 from tests.unit import catalogued
@@ -109,6 +110,8 @@ def test_the_same_query_asks_before_states_go(
         ("CREATE OR REPLACE MATERIALIZED VIEW Lines AS SELECT 1", "VIEW_EXISTS"),
         ("CREATE MATERIALIZED VIEW IF NOT EXISTS lines AS SELECT 1", "VIEW_EXISTS"),
         (f"CREATE MATERIALIZED VIEW {'v' * 300} AS SELECT 1", "NAME_INVALID"),
+        ("CREATE MATERIALIZED VIEW v REFRESH POLICY INCREMENTAL STRICT MEMORY BUDGET '0' AS SELECT 1",
+         "QUERY_NOT_INCREMENTAL"),
         ("CREATE MATERIALIZED VIEW v (a) AS SELECT 1", "COLUMNS_MISMATCH"),
         ("CREATE MATERIALIZED VIEW IF NOT EXISTS totals (a) AS SELECT 1", ""),
         ("CREATE MATERIALIZED VIEW v REFRESH POLICY INCREMENTAL STRICT MEMORY BUDGET '1MB' AS SELECT 1", ""),
@@ -129,6 +132,17 @@ def test_explain_foretells_what_create_refuses(engine: sw.Engine, view: sw.View,
         with pytest.raises(sw.SlackwaterError) as caught:
             catalogued.add_view(engine, create.name, catalogued.TOTALS)
         assert caught.value.code == code
+
+
+def test_a_strict_view_cannot_be_one_that_is_always_recomputed() -> None:
+    with pytest.raises(sw.SlackwaterError, match="the strategy rebatch recomputes") as caught:
+        refuse_contradiction("v", catalogued.LINES, "rebatch", None)
+    assert caught.value.code == "QUERY_NOT_INCREMENTAL"
+    with pytest.raises(sw.SlackwaterError, match="a memory budget of 0"):
+        refuse_contradiction("v", catalogued.TOTALS, "incremental", 0)
+    refuse_contradiction("v", catalogued.LINES, "incremental", 0)
+    refuse_contradiction("v", catalogued.TOTALS, "incremental", 1)
+    refuse_contradiction("v", catalogued.TOTALS, "incremental", None)
 
 
 def test_changes_to_come_below_a_view_count_as_changes(engine: sw.Engine) -> None:
