@@ -182,7 +182,7 @@ def _explain(cursor: Cursor) -> Statement:
     rest = Piece(cursor.piece.text, cursor.piece.words[cursor.at :], cursor.piece.end)
     if cursor.next is None:
         raise cursor.error("MATERIALIZED VIEW, CREATE or a query was expected here")
-    if cursor.sees("SELECT") or cursor.sees("WITH") or cursor.sees("(") or cursor.sees("FROM") or cursor.sees("VALUES"):
+    if any(cursor.sees(word) for word in ("SELECT", "WITH", "(", "FROM", "VALUES", "TABLE")):
         return ExplainCreate(CreateView("", _slice(cursor, cursor.next.start)))
     if cursor.sees("CREATE"):
         explained = _statement(rest)

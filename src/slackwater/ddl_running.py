@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from slackwater import ddl
 from slackwater.arrivals.learned import Learned
 from slackwater.arrivals.outlook import check_forecaster
+from slackwater.arrivals.policies import manual
 from slackwater.declared import Declared, options_of, renamed
 from slackwater.eligibility import Eligibility, eligibility, refuse_contradiction, refused, require_incremental
 from slackwater.errors import QueryRefused, SlackwaterError, ViewError
@@ -183,10 +184,11 @@ def _drop(engine: Engine, drop: ddl.DropView) -> Done:
 
 def _alter(engine: Engine, alter: ddl.AlterSchedule) -> Done:
     view = _view(engine, alter.name)
-    present = view.declared.schedule
+    # A policy that was set in Python stands where a schedule would.
+    present = view.declared.schedule or (str(view.policy) if view.policy != manual() else "")
     if alter.action == "ADD" and present:
         raise ViewError(
-            "SCHEDULE_EXISTS", f"view {view.name!r} has the schedule {present}", "use ALTER SCHEDULE to change it"
+            "SCHEDULE_EXISTS", f"view {view.name!r} is refreshed {present} already", "use ALTER SCHEDULE to change that"
         )
     if alter.action != "ADD" and not present:
         raise ViewError("SCHEDULE_MISSING", f"view {view.name!r} has no schedule", "use ADD SCHEDULE to give it one")

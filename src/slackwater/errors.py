@@ -50,7 +50,7 @@ CODES: Final[dict[str, str]] = {
     "VIEW_CYCLE": "The view would read itself.",
     "VIEW_IN_USE": "Another view still reads the view.",
     "SCHEDULE_INVALID": "The schedule could not be understood.",
-    "SCHEDULE_EXISTS": "The view has a schedule already.",
+    "SCHEDULE_EXISTS": "The view has a schedule, or another refresh policy, already.",
     "SCHEDULE_MISSING": "The view has no schedule.",
     # User-defined functions.
     "FUNCTION_INVALID": "The function cannot be declared.",

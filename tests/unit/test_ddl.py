@@ -95,6 +95,7 @@ def quoted(name: str) -> str:
         ("EXPLAIN CREATE MATERIALIZED VIEW v AS SELECT 1", ExplainCreate(create())),
         ("EXPLAIN SELECT 1 AS x", ExplainCreate(create(name="", query="SELECT 1 AS x"))),
         ("EXPLAIN (SELECT 1)", ExplainCreate(create(name="", query="(SELECT 1)"))),
+        ("EXPLAIN TABLE t |> LIMIT 1", ExplainCreate(create(name="", query="TABLE t |> LIMIT 1"))),
     ],
 )  # fmt: skip
 def test_statements(text: str, expected: Statement) -> None:

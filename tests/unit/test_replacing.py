@@ -20,7 +20,7 @@ from slackwater.arrivals.learned import Learned
 from slackwater.arrivals.policies import Policy, manual
 from slackwater.capture import Captured
 from slackwater.ddl import CreateView, parse
-from slackwater.ddl_running import _checked
+from slackwater.ddl_running import _checked, run_statement
 from slackwater.declared import Declared, options_of
 from slackwater.eligibility import refuse_contradiction
 from slackwater.execution.refresh import Refresher
@@ -143,6 +143,24 @@ def test_a_strict_view_cannot_be_one_that_is_always_recomputed() -> None:
     refuse_contradiction("v", catalogued.LINES, "incremental", 0)
     refuse_contradiction("v", catalogued.TOTALS, "incremental", 1)
     refuse_contradiction("v", catalogued.TOTALS, "incremental", None)
+
+
+def test_a_schedule_does_not_silently_replace_a_policy(engine: sw.Engine, view: sw.View) -> None:
+    def refused(text: str) -> str:
+        with pytest.raises(sw.SlackwaterError) as caught:
+            run_statement(engine, parse(text))
+        return caught.value.code
+
+    view.set_policy(sw.rows(10))
+    assert refused("ALTER MATERIALIZED VIEW totals ADD SCHEDULE EVERY 1 HOUR") == "SCHEDULE_EXISTS"
+    assert (view.policy, view.declared.schedule) == (sw.rows(10), "")
+    run_statement(engine, parse("ALTER MATERIALIZED VIEW totals ALTER SCHEDULE EVERY 1 HOUR"))
+    assert (view.policy, view.declared.schedule) == (sw.every("1h"), "EVERY 1 HOUR")
+    view.set_policy(sw.rows(10))
+    run_statement(engine, parse("ALTER MATERIALIZED VIEW totals DROP SCHEDULE"))
+    assert (view.policy, view.declared.schedule) == (manual(), "")
+    assert refused("ALTER MATERIALIZED VIEW totals DROP SCHEDULE") == "SCHEDULE_MISSING"
+    run_statement(engine, parse("ALTER MATERIALIZED VIEW totals ADD SCHEDULE EVERY 1 HOUR"))
 
 
 def test_changes_to_come_below_a_view_count_as_changes(engine: sw.Engine) -> None:
