@@ -12,7 +12,7 @@ from slackwater.capture.trees import Tree, parse
 from slackwater.errors import QueryRefused
 
 _ANY_ROW = {"First": "first", "Last": "last", "AnyValue": "any_value"}
-_LISTS = {"CollectList": "collect_list", "CollectSet": "collect_set", "ListAgg": "listagg"}
+LISTS = {"CollectList": "collect_list", "CollectSet": "collect_set", "ListAgg": "listagg"}
 _SUMMARIES = {"ApproximatePercentile", "HistogramNumeric", "ApproxTopK", "ApproxTopKAccumulate", "ApproxTopKCombine"}
 _SKETCHES = ("Hll", "Kll", "Theta", "Tuple")
 _NEUTRAL = ("Project", "Filter", "SubqueryAlias", "View")
@@ -20,24 +20,24 @@ _NEUTRAL = ("Project", "Filter", "SubqueryAlias", "View")
 
 def refuse_order_dependent(analyzed: list[dict[str, Any]]) -> None:
     """Refuse a query that has such a function in a place where its answer stays open."""
-    for plan in _trees(analyzed):
+    for plan in trees(analyzed):
         for tree, in_window in _walk(plan, False):
             _check(tree, in_window)
 
 
-def _trees(value: Any) -> Iterator[Tree]:
+def trees(value: Any) -> Iterator[Tree]:
     """Every tree in a plan's JSON: the plan, the expressions of its operators, the plans of its subqueries."""
     if isinstance(value, list) and value and all(isinstance(v, dict) and "class" in v for v in value):
         yield parse(value)
         for item in value:
             for part in item.values():
-                yield from _trees(part)
+                yield from trees(part)
     elif isinstance(value, list):
         for item in value:
-            yield from _trees(item)
+            yield from trees(item)
     elif isinstance(value, dict):
         for item in value.values():
-            yield from _trees(item)
+            yield from trees(item)
 
 
 def _walk(tree: Tree, in_window: bool) -> Iterator[tuple[Tree, bool]]:
@@ -53,8 +53,8 @@ def _check(tree: Tree, in_window: bool) -> None:
                 "use min, max or max_by(value, order), or the function over a window with an ORDER BY")  # fmt: skip
     if name == "Mode" and tree.props.get("reverseOpt") is None:
         _refuse("mode", "may choose any of the most frequent values", "write mode(x, true): the smallest of them")
-    if name in _LISTS and in_window:
-        _refuse(_LISTS[name], "over a window lists rows in an order that ties leave open",
+    if name in LISTS and in_window:
+        _refuse(LISTS[name], "over a window lists rows in an order that ties leave open",
                 "collect in a subquery with GROUP BY, where lists are sorted")  # fmt: skip
     if name in _SUMMARIES or (name.startswith(_SKETCHES) and "Agg" in name):
         _refuse(name, "builds a summary that depends on the order of the rows",
@@ -67,8 +67,8 @@ def _check(tree: Tree, in_window: bool) -> None:
 def _unordered_list(aggregate: Tree) -> str:
     for expr in aggregate.nested_list("aggregateExpressions"):
         for part in expr.walk():
-            if part.name in _LISTS and part.name != "CollectSet" and not part.props.get("orderExpressions"):
-                return _LISTS[part.name]
+            if part.name in LISTS and part.name != "CollectSet" and not part.props.get("orderExpressions"):
+                return LISTS[part.name]
     return ""
 
 

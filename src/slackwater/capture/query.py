@@ -25,6 +25,7 @@ from slackwater.capture.expressions import Unsupported
 from slackwater.capture.first_rows import keep_first_rows
 from slackwater.capture.hidden import add_generated, java_nodes, java_seq
 from slackwater.capture.indistinct import check_distinct, refuse_indistinct, taken_below
+from slackwater.capture.left_open import collated_columns, refuse_left_open
 from slackwater.capture.lenient import note_lenient_aggregates
 from slackwater.capture.noise import quiet
 from slackwater.capture.order_dependent import refuse_order_dependent
@@ -165,7 +166,9 @@ def capture(
         return Captured(with_equal_parts_once(rel), tuple(frame.columns), order, sql, functions)
     except (Unsupported, n.IllegalNode) as error:
         illegal = Unsupported("OPERATOR_UNSUPPORTED", "plan", f"the algebra cannot hold it: {error}")
-        opaque = _opaque(sql, frame, analyzed, tables, error if isinstance(error, Unsupported) else illegal)
+        why = error if isinstance(error, Unsupported) else illegal
+        opaque = _opaque(sql, frame, analyzed, tables, why)
+        refuse_left_open(analyzed, why, collated_columns(analyzed, _collated_leaves(tables)))
         return Captured(opaque, tuple(frame.columns), _root_order(analyzed, frame.columns), sql, functions)
 
 
@@ -173,6 +176,12 @@ def _may_collate(plan: str, written: str, tables: Mapping[int, TableShape]) -> b
     """Whether some string of a query may have a collation: by its text, or by the columns of a table that it reads."""
     read = {int(found[1]) for found in LEAF.finditer(plan)} & set(tables)
     return bool(_COLLATED.search(written)) or any(is_collated(c.dtype) for t in read for c in tables[t].columns)
+
+
+def _collated_leaves(tables: Mapping[int, TableShape]) -> frozenset[str]:
+    """The leaves' names of columns whose strings have a collation."""
+    listed = ((table, at, field) for table, shape in tables.items() for at, field in enumerate(shape.columns))
+    return frozenset(f"sw_{table}_{at}" for table, at, field in listed if is_collated(field.dtype))
 
 
 def _analyzed(query: str | DataFrame, spark: SparkSession) -> DataFrame:
