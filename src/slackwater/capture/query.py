@@ -148,6 +148,7 @@ def capture(
         with _clocks_at_utc(spark):
             text = str(plan.toJSON())
             optimized = json.loads(text)
+            _refuse_unstable_names(optimized)
             if ".Expand" in text:
                 _add_projections(optimized, plan)
             written = str(execution.analyzed().toString())
@@ -225,16 +226,26 @@ def _refuse_unstable(analyzed: Any, execution: JavaObject) -> None:
                 f"the query calls a user-defined function ({name})",
                 "use Spark's own functions, or a Python function that is declared deterministic with register_udf",
             )
+    _refuse_unstable_names(analyzed)
+    refuse_order_dependent(analyzed)
+    if not execution.analyzed().deterministic():
+        raise QueryRefused("QUERY_NONDETERMINISTIC", "Spark says that the query is not deterministic",
+                           "a standing query must depend on its tables only")  # fmt: skip
+
+
+def _refuse_unstable_names(plan: Any) -> None:
+    """Refuse what is different each time: in the analyzed plan what was written, in the optimized one what Spark adds.
+
+    Counter-example to looking at either alone: the optimizer turns `now()` into a constant, and joins NEAREST BY rows
+    that it has numbered with `uuid()`.
+    """
+    for name, _ in class_names(plan):
         if name in _UNSTABLE:
             raise QueryRefused(
                 "QUERY_NONDETERMINISTIC",
                 f"{name} can answer differently each time it is run",
                 "a standing query must depend on its tables only: keep the value in a column instead",
             )
-    refuse_order_dependent(analyzed)
-    if not execution.analyzed().deterministic():
-        raise QueryRefused("QUERY_NONDETERMINISTIC", "Spark says that the query is not deterministic",
-                           "a standing query must depend on its tables only")  # fmt: skip
 
 
 def _refuse_duplicate_columns(frame: DataFrame) -> None:
