@@ -1,4 +1,4 @@
-"""What Spark's newer syntax, and what the README calls recomputed, comes to: the verdict, its code, and the proof."""
+"""What newer syntax, rare forms, and what the README calls recomputed come to: verdict, code, and proof."""
 
 from __future__ import annotations
 
@@ -21,6 +21,11 @@ SELECT id FROM n TABLESAMPLE (3 ROWS)
 SELECT n.id, w.c FROM n, LATERAL (SELECT count(*) AS c FROM m WHERE m.k = n.g) w
 SELECT n.id, w.y FROM n, LATERAL (SELECT m.y FROM m WHERE m.k = n.g ORDER BY m.y LIMIT 1) w
 SELECT n.id, r.id AS i FROM n JOIN range(20) r ON n.x = r.id
+SELECT g, collect_list(x) FILTER (WHERE id > 1) RESPECT NULLS AS l FROM n GROUP BY g
+SELECT g, regr_sxx(DISTINCT x, id) AS a, regr_syy(DISTINCT x, id) AS b FROM n GROUP BY g
+SELECT g, count(DISTINCT 1) AS a, count(DISTINCT NULL) AS b, count(DISTINCT 1, 'a') AS c FROM n GROUP BY g
+SELECT count(DISTINCT 1) AS a, count(DISTINCT 1) FILTER (WHERE x > 5) AS b FROM n WHERE x > 1
+SELECT g, try_sum(x) AS s FROM n GROUP BY g HAVING try_sum(x) > (SELECT min(y) FROM m)
 """.strip().splitlines()
 RECURSIVE = "WITH RECURSIVE r(id, x) AS (SELECT id, x FROM n UNION ALL SELECT id, x + 1 FROM r WHERE x < 4)"
 RECOMPUTED = {

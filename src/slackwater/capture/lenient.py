@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from slackwater.capture.trees import Unsupported, class_names
+from slackwater.capture.trees import class_names
+from slackwater.capture.unsaid import note_plan
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -20,7 +21,8 @@ def note_lenient_aggregates(optimized: list[dict[str, Any]], plan: JavaObject, a
     if not _AGGREGATES.search(analyzed):
         return
     if any(name == "ScalarSubquery" for name, _ in class_names(optimized)):
-        raise Unsupported("EXPRESSION_UNSUPPORTED", "try_sum", "lenient aggregates beside a scalar subquery")
+        note_plan(optimized, plan, _note)
+        return
     nodes = list(_prefix(plan))
     for item, node in zip(optimized, nodes, strict=True):
         listed = _LISTS.get(str(item["class"]).rsplit(".", 1)[-1])
@@ -28,8 +30,12 @@ def note_lenient_aggregates(optimized: list[dict[str, Any]], plan: JavaObject, a
             exprs = getattr(node, listed)()
             for at, parts in enumerate(item[listed]):
                 for part, expr in zip(parts, _prefix(exprs.apply(at)), strict=True):
-                    if str(part["class"]).endswith((".Sum", ".Average")):
-                        part["prettyName"] = str(expr.prettyName())
+                    _note(part, expr)
+
+
+def _note(part: dict[str, Any], expr: JavaObject) -> None:
+    if str(part["class"]).endswith((".Sum", ".Average")):
+        part["prettyName"] = str(expr.prettyName())
 
 
 def _prefix(node: JavaObject) -> Iterator[JavaObject]:

@@ -64,12 +64,13 @@ def note_unsaid(
         for name, item in class_names(optimized)
     )
     if called or hidden or _ESCAPES.search(analyzed):
-        _note_plan(optimized, plan, partial(_note, strict=strict))
+        note_plan(optimized, plan, partial(_note, strict=strict))
     if collated:
-        _note_plan(optimized, plan, _note_collation)
+        note_plan(optimized, plan, _note_collation)
 
 
-def _note_plan(items: list[dict[str, Any]], plan: JavaObject, note: _Noting) -> None:
+def note_plan(items: list[dict[str, Any]], plan: JavaObject, note: _Noting) -> None:
+    """Call `note` with each expression of a plan in both forms, those of scalar subqueries included."""
     for item, node in zip(items, java_nodes(plan), strict=True):
         said = [part for parts in _expressions(list(item.values())) for part in parts]
         meant = [one for expr in java_seq(node.expressions()) for one in _prefix(expr)]
@@ -78,7 +79,7 @@ def _note_plan(items: list[dict[str, Any]], plan: JavaObject, note: _Noting) -> 
         for part, one in zip(said, meant, strict=True):
             if isinstance(part.get("plan"), list):
                 _check_class(part, one)
-                _note_plan(part["plan"], one.plan(), note)
+                note_plan(part["plan"], one.plan(), note)
             else:
                 note(part, one)
 
