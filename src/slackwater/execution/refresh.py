@@ -226,15 +226,15 @@ class Refresher:
                                   signed_result=self.result_is_signed, compare=self._compares(),
                                   few_groups=few,
                                   result_at_hand=bool(few) and self.last_result() is not None)  # fmt: skip
-        spark = self.engine.sessions.get(self._kind_of_work(program), view.settings)
+        spark = self.engine.sessions.get(self._kind_of_work(program, with_states=with_states), view.settings)
         self.timer.phase("plan")
         outcome = run(program, spark, self._bindings(spark, program), self.engine.files, f"v{view.id}", view.schema)
         self.timer.phase("run")
         return self._commit(mode, program, outcome, choices, reason)
 
-    def _kind_of_work(self, program: Program) -> str:
+    def _kind_of_work(self, program: Program, *, with_states: bool) -> str:
         if isinstance(self.view.plan, Opaque):
-            kind = "batch"
+            kind = "batch" if with_states else "proof"  # the first time as a user would run it
         elif program.heavy:
             kind = "heavy delta" if program.mode == INCREMENTAL else "full"
         else:

@@ -36,7 +36,7 @@ def recompute(view: View) -> DataFrame:
     The user's own SQL text is run where there is one. A query with LIMIT is run from its plan, so that ties are broken
     as they are in the view; `verify` compares with the text what ties leave alone.
     """
-    spark = view.engine.sessions.get("batch", view.settings)
+    spark = view.engine.sessions.get("proof", view.settings)
     if isinstance(view.plan, Opaque) or not view.ordered:
         found = _by_text(view, spark)
         if found is not None:
@@ -121,7 +121,7 @@ def verify(view: View, examples: int) -> Verification:
             f"the code of {', '.join(moved)} has changed since view {view.name!r} was refreshed",
             "call refresh() first: it recomputes the result with the new code",
         )
-    spark = view.engine.sessions.get("batch", view.settings)
+    spark = view.engine.sessions.get("proof", view.settings)
     fields = tuple(Field(f"c{i}", type_text(f.dataType)) for i, f in enumerate(view.schema))
     names = [f.name for f in fields]
     actual = view.result_frame(spark).toDF(*names)
