@@ -107,6 +107,8 @@ def _ended_by_sigterm(engine: Engine) -> Iterator[None]:
     """What a service is ended with counts as a wish to stop, as far as this thread may say so."""
 
     def ended(number: int, frame: FrameType | None) -> None:
+        if not engine.running:  # it is about to begin, and would not hear of it
+            raise KeyboardInterrupt
         engine.stop()
 
     try:
