@@ -12,6 +12,7 @@ from slackwater.bench.iqp import FIGURES
 from slackwater.bench.iqp_experiment import LIMIT, Experiment, Run, Way
 from slackwater.bench.iqp_figures import LATE_HELD_BACK, SMALL_WARM_UPS, late_data_alone
 from slackwater.bench.tpch_data import BUCKETS, HELD_BACK
+from slackwater.cli_output import Steps
 from slackwater.execution.reports import Refresh
 
 
@@ -22,7 +23,7 @@ class Rehearsal(Experiment):
         view = SimpleNamespace(state_bytes=lambda: 1_000, drop=lambda: None)
         table = SimpleNamespace(count=lambda: 1_000_000)
         self.engine: Any = SimpleNamespace(table=lambda name: table, create_view=lambda *args, **more: view)
-        self.growing, self.views = HELD_BACK, []
+        self.growing, self.views, self.steps = HELD_BACK, [], Steps(lambda text: None, None)
         self.counted: list[str] = []
         self._next, self._gone, self._first, self._turn = 1.0 - held_back, 0.0, 1.0 - held_back, 0
 
