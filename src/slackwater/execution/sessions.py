@@ -61,7 +61,7 @@ FULL_SETTINGS = {**BATCH_SETTINGS, _CONSTRAINTS: "false"}
 HEAVY_DELTA_SETTINGS = {**FULL_SETTINGS, _EXCLUDED: _MERGES}
 
 PROOF_SETTINGS = {**FULL_SETTINGS, _EXCLUDED: _MOVES}
-"""A query as it was asked, in a union with what it is compared with; Spark can fail over that where the query is fine."""
+"""A query as it was asked, in a union with what it is compared with: Spark can fail over that alone."""
 
 START_SETTINGS = {
     "spark.sql.codegen.cache.maxEntries": "5000",
