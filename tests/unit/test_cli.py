@@ -328,11 +328,19 @@ def test_running_once_with_nothing_to_do_starts_no_spark(run: Run, warehouse: Pa
     assert (wrong.exit_code, json.loads(wrong.stdout)["error"]["code"]) == (1, "POLICY_INVALID")
 
 
+def _heed_interrupts() -> None:
+    """What a shell starts in the background ignores them, and so do its children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_a_run_cleanly(warehouse: Path, number: signal.Signals) -> None:
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")}
     command = [sys.executable, "-m", "slackwater.cli", "run", str(warehouse), "--poll", "1h"]
-    with subprocess.Popen(command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+    with subprocess.Popen(
+        command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        preexec_fn=_heed_interrupts,
+    ) as child:  # fmt: skip
         assert child.stderr is not None
         assert child.stderr.readline() == "running; Ctrl-C ends it\n"
         time.sleep(0.3)
