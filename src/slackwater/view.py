@@ -28,7 +28,6 @@ from slackwater.arrivals.watching import watch
 from slackwater.declared import Declared
 from slackwater.errors import ViewError
 from slackwater.execution import explaining, verifying
-from slackwater.execution.compaction import compact
 from slackwater.execution.counted import Counted, numbers, whole
 from slackwater.execution.equal_states import release_unused, share_equal
 from slackwater.execution.fitting import fit_all
@@ -397,10 +396,6 @@ class View:
         self.engine.hold_view(self)
         release_unused(self.engine, (s for i, s in before.items() if i not in after))
         share_equal(self)
-
-    def compact(self) -> None:
-        """Merge what has piled up: state segments, result segments, table segments."""
-        compact(self)
 
     def release_states(self) -> None:
         """Give the memory of all states back."""

@@ -251,7 +251,8 @@ def test_a_refresh_that_finds_nothing_new_releases_them_too(engine: sw.Engine) -
 def test_of_what_is_complete_nothing_comes() -> None:
     def state(*, complete: bool, came: int = 0) -> TableState:
         delta = (SegmentRecord(1, "t1", 2, 2, 1, "p", came, 1, None, None, None),) if came else ()
-        return TableState(complete, 1_000, (), delta)
+        there = SegmentRecord(2, "t1", 1, 1, 1, "q", 1_000, 1, None, None, None)
+        return TableState(complete, (there,), (), delta)
 
     said = [TableForecast("open", 0.0, 0.0, 1.0), TableForecast("closed", 5.0, 1.0, 9.0),
             TableForecast("none", 0.0, 0.0, 0.0), TableForecast("came", 2.0, 0.0, 7.0)]  # fmt: skip

@@ -8,7 +8,7 @@ a view that reads them and after changes of the table itself.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -55,17 +55,23 @@ KEEP_VERSIONS = 100
 """Superseded segments stay readable for this many versions."""
 
 
-def compact(view: View) -> None:
-    """Merge what has piled up under a view: state segments, result segments, table segments.
+def piles_up(result: int, tables: Iterable[int]) -> bool:
+    """Whether any of these numbers of segments is one to merge: of a result, and of the tables below it."""
+    return result > RESULT_SEGMENTS or any(count > TABLE_SEGMENTS for count in tables)
+
+
+def compact(view: View, *, files: bool = True) -> None:
+    """Merge what has piled up under a view: state segments and, unless their files are few, result and table segments.
 
     The refresh has been committed. Whatever fails here, a full disk too, must not be told as if it had not, and it must
     not be tried again, for its changes would be applied a second time: it is the next one that merges.
     """
     try:
         compact_states(view)
-        result, tables = _piled_up(view)
-        compact_result(view, result)
-        compact_tables(view.engine, tables)
+        if files:
+            result, tables = _piled_up(view)
+            compact_result(view, result)
+            compact_tables(view.engine, tables)
     except Exception as error:
         _log.warning("what has piled up under the view %s is merged another time: %s", view.name, first_line(error))
 

@@ -8,7 +8,7 @@ all of them stand for the same version of the tables.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from pyspark.sql import DataFrame, SparkSession
@@ -47,8 +47,8 @@ class Leaf(Protocol):
     def complete(self) -> bool:
         """Whether no more changes will come."""
 
-    def count(self) -> int:
-        """The rows it has now, from the catalog alone."""
+    def segments(self) -> tuple[SegmentRecord, ...]:
+        """Where its rows are now."""
 
     def snapshot(self, spark: SparkSession, at: int) -> DataFrame:
         """The bag of rows at a version."""
@@ -69,9 +69,9 @@ class TableLeaf:
         """Whether the table was marked complete."""
         return self._table.complete
 
-    def count(self) -> int:
-        """The rows it has now."""
-        return self._table.count()
+    def segments(self) -> tuple[SegmentRecord, ...]:
+        """Where its rows are now."""
+        return self._catalog.segments(self.owner)
 
     def snapshot(self, spark: SparkSession, at: int) -> DataFrame:
         """The bag of rows at a version."""
@@ -107,9 +107,9 @@ class ViewLeaf:
         """Whether all the tables below are: the view is refreshed before it is read."""
         return all(self._view.engine.table(name).complete for name in self._view.tables)
 
-    def count(self) -> int:
-        """The rows it has now."""
-        return sum(s.sign * s.row_count for s in self._catalog.segments(self.owner))
+    def segments(self) -> tuple[SegmentRecord, ...]:
+        """Where its rows are now."""
+        return self._catalog.segments(self.owner)
 
     def snapshot(self, spark: SparkSession, at: int) -> DataFrame:
         """The bag of rows at a version."""
@@ -129,9 +129,13 @@ class TableState:
     """A table, or the result of a view that is read, between the two versions of a refresh."""
 
     complete: bool
-    rows: int
+    segments: tuple[SegmentRecord, ...]
     key: tuple[int, ...]
     delta: tuple[SegmentRecord, ...]
+    rows: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.rows = sum(s.sign * s.row_count for s in self.segments)
 
     @property
     def change(self) -> Change | None:
@@ -147,7 +151,7 @@ def table_state(engine: Engine, leaf: Leaf, before: int, upto: int) -> TableStat
     """What a refresh from one version to another finds of a leaf; all is there already where there was no version."""
     delta = engine.catalog.segments_between(leaf.owner, before, upto) if before else ()
     names = [f.name for f in leaf.schema]
-    return TableState(leaf.complete, leaf.count(), tuple(names.index(k) for k in leaf.key), delta)
+    return TableState(leaf.complete, leaf.segments(), tuple(names.index(k) for k in leaf.key), delta)
 
 
 def leaves(engine: Engine, names: Iterable[str]) -> dict[str, Leaf]:

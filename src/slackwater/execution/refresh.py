@@ -22,6 +22,7 @@ from slackwater.arrivals.outlook import Outlook, look_ahead
 from slackwater.capture.noise import quiet
 from slackwater.delta.environment import Change, Purpose
 from slackwater.errors import SlackwaterError, ViewError
+from slackwater.execution.compaction import compact, piles_up
 from slackwater.execution.equal_states import bytes_of_others, equal_states, rows_of
 from slackwater.execution.estimates import estimates
 from slackwater.execution.failures import first_line
@@ -412,6 +413,12 @@ class Refresher:
         frame = table.snapshot(spark, self.before if at == "old" else self.upto)
         return frame if at else frame.toDF(*(f.name for f in table.schema))
 
+    def _may_pile_up(self, made: int) -> bool:
+        """Whether there may be many segments now, by those that were there before the run; the catalog is not asked."""
+        if not all(isinstance(leaf, TableLeaf) for leaf in self.leaves.values()):
+            return True  # the tables are further below
+        return piles_up(len(self.result) + made, (len(table.segments) for table in self.tables.values()))
+
     # --- the commit ------------------------------------------------------------------------------
 
     def _commit(
@@ -469,7 +476,7 @@ class Refresher:
         release(s for s in outcome.temporary if s.rdd_id not in used)
         wait(outcome.sending)  # what fails here fails again where it is read
         self.timer.phase("commit")
-        view.compact()
+        compact(view, files=self._may_pile_up(len(outcome.segments)))
         self.timer.phase("compact")
         return replace(report, seconds=self.timer.total())
 

@@ -176,6 +176,6 @@ def active_session_kept() -> Iterator[None]:
     try:
         yield
     finally:
-        if before is not None and before is not SparkSession.getActiveSession():
+        if before is not None and before is not SparkSession._activeSession:  # to ask Java takes a millisecond
             SparkSession._activeSession = before
             SparkSession._get_j_spark_session_class(before._jvm).setActiveSession(before._jsparkSession)

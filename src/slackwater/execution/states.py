@@ -12,10 +12,13 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import count
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import lit
 from pyspark.sql.types import StructType
@@ -44,6 +47,9 @@ _STATUS = re.compile(r"BlockStatus\(StorageLevel\([^()]*\),(\d+),(\d+)\)")
 
 _HELD = count(-1, -1)
 """Numbers for rows that the driver holds: Spark, which stores none of them, counts from 0 upwards."""
+
+MEMORY_STANDS = 10.0
+"""For so many seconds it is not asked again how much memory Spark has."""
 
 TASK_BYTES = 16_000_000
 """A task is worth its price for so many bytes of a state."""
@@ -283,8 +289,16 @@ def _all_stored_bytes(spark: SparkSession, asked: frozenset[int]) -> dict[int, i
 
 
 def storage_memory(spark: SparkSession) -> int:
-    """The most that Spark's memory can hold; a budget above it would be kept on disk and counts as this."""
-    found = spark._sc._jsc.sc().getExecutorMemoryStatus().valuesIterator()
+    """The most that Spark's memory can hold; a budget above it would be kept on disk and counts as this.
+
+    To ask takes a millisecond, and executors come and go more slowly: the answer stands for some seconds.
+    """
+    return _storage_memory(spark._sc, int(monotonic() / MEMORY_STANDS))
+
+
+@lru_cache(maxsize=1)
+def _storage_memory(context: SparkContext, moment: int) -> int:
+    found = context._jsc.sc().getExecutorMemoryStatus().valuesIterator()
     total = 0
     while found.hasNext():
         total += int(found.next()._1())

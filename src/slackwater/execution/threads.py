@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 PLANNERS = 4
@@ -19,9 +20,15 @@ def _threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(PLANNERS, thread_name_prefix="slackwater")
 
 
+@lru_cache(maxsize=1)
+def _context(context: SparkContext) -> Any:
+    """Spark's own object behind PySpark's: asked for once, so that Python knows its methods."""
+    return context._jsc.sc()
+
+
 def submitter(spark: SparkSession) -> Callable[..., Future[Any]]:
     """Start work in a thread under the caller's job group, pool and other local properties of Spark."""
-    context: Any = spark._sc._jsc.sc()
+    context = _context(spark._sc)
     properties = context.getLocalProperties().clone()
 
     def carried(work: Callable[..., Any], *args: Any) -> Any:
