@@ -100,7 +100,7 @@ class Generator:
             array, alias = self.random.choice(scope.columns[LIST]), self._name("l")
             columns = {**scope.columns, INT: [*scope.columns[INT], f"{alias}.e"]}
             scope = Scope(sql.Exploded(scope.source, array, alias, self._chance(0.4)), columns)
-        if self._chance(0.06):
+        if self._chance(0.06) and not isinstance(scope.source, sql.Exploded):  # Spark takes no JOIN after LATERAL VIEW
             return self._lateral(scope)
         return self._generated(scope) if self._chance(0.06) else scope
 
