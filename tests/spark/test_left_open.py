@@ -50,6 +50,7 @@ SELECT id, {ZIPPED}, sum(x) OVER (PARTITION BY g) AS r, sum(x) OVER (ORDER BY g)
 SELECT g, arrays_zip(sort_array(collect_list(x)), array(1)) AS z, size(collect_set(x)) AS k FROM n GROUP BY g
 SELECT g, arrays_zip(array(listagg(s, ',') WITHIN GROUP (ORDER BY s DESC)), array(1)) AS z FROM n GROUP BY g
 SELECT c, {ZIPPED} FROM n
+SELECT id, sum(x) OVER (ORDER BY g ROWS 1 PRECEDING) AS r FROM n WHERE id <> id
 """.strip().splitlines()
 
 

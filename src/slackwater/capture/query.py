@@ -169,8 +169,12 @@ def capture(
         illegal = Unsupported("OPERATOR_UNSUPPORTED", "plan", f"the algebra cannot hold it: {error}")
         why = error if isinstance(error, Unsupported) else illegal
         opaque = _opaque(sql, frame, analyzed, tables, why)
-        refuse_left_open(analyzed, why, collated_columns(analyzed, _collated_leaves(tables)))
+        if why.reason != NO_TABLE:  # constants have one order, and no rows have any
+            refuse_left_open(analyzed, why, collated_columns(analyzed, _collated_leaves(tables)))
         return Captured(opaque, tuple(frame.columns), _root_order(analyzed, frame.columns), sql, functions)
+
+
+NO_TABLE = "no table is left in the query's plan"
 
 
 def _may_collate(plan: str, written: str, tables: Mapping[int, TableShape]) -> bool:
@@ -321,7 +325,7 @@ def _read(optimized: list[dict[str, Any]], frame: DataFrame, spark: SparkSession
     else:
         rel, _ = reader.read(tree)
     if not _reads_a_table(rel):
-        raise Unsupported("OPERATOR_UNSUPPORTED", tree.name, "no table is left in the query's plan")
+        raise Unsupported("OPERATOR_UNSUPPORTED", tree.name, NO_TABLE)
     (rel,) = typed([rel])
     if _reads_a_table(pruned := prune_empty(rel)):
         rel = pruned
