@@ -228,7 +228,7 @@ class Expressions:
             Column(f"percentile_disc(0.5) WITHIN GROUP (ORDER BY {number})", "float"),
             Column(f"sort_array(collect_list({number}){where})"), Column(f"sort_array(collect_set({number}){where})"),
             Column(f"listagg({text}, '|') WITHIN GROUP (ORDER BY {number} DESC)"),
-            Column(f"listagg(DISTINCT {text}, '|') WITHIN GROUP (ORDER BY {text})"),
+            Column(f"listagg(DISTINCT {text}, '|')"),
             Column(f"mode({number}, true){where}"), Column(f"try_sum({number}){where}"),
             Column(f"count_if({number} > 0){where}"), Column(f"kurtosis({number}){where}", "float"),
             Column(f"regr_count({two}){where}"),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from py4j.java_gateway import is_instance_of
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from sqlglot.dialects.spark import Spark
@@ -144,7 +145,7 @@ def capture(
     try:
         if _SESSIONS.search(sql or str(execution.logical().toString())):
             raise Unsupported("OPERATOR_UNSUPPORTED", "session_window", "a row may join two sessions")
-        plan = execution.optimizedPlan()
+        plan = _optimized(execution)
         with _clocks_at_utc(spark):
             text = str(plan.toJSON())
             optimized = json.loads(text)
@@ -172,6 +173,17 @@ def capture(
         if why.reason != NO_TABLE:  # constants have one order, and no rows have any
             refuse_left_open(analyzed, why, collated_columns(analyzed, _collated_leaves(tables)))
         return Captured(opaque, tuple(frame.columns), _root_order(analyzed, frame.columns), sql, functions)
+
+
+def _optimized(execution: Any) -> Any:
+    """Spark's optimized plan; there are queries over which its optimizer fails, such as two kinds of DISTINCT listagg."""
+    try:
+        with quiet():
+            return execution.optimizedPlan()
+    except (PySparkException, Py4JJavaError) as error:
+        told = error.java_exception.toString() if isinstance(error, Py4JJavaError) else str(error)
+        raise QueryRefused("QUERY_INVALID", f"Spark itself cannot plan the query: {told.splitlines()[0][:300]}",
+                           "it cannot run it without Slackwater either: say the same otherwise") from error  # fmt: skip
 
 
 NO_TABLE = "no table is left in the query's plan"
