@@ -133,6 +133,7 @@ SELECT a, a FROM t
 SELECT a, b AS A FROM t
 SELECT * FROM t x JOIN t y ON x.a = y.a
 SELECT a FROM t; SELECT b FROM t
+SELECT listagg(DISTINCT s) WITHIN GROUP (ORDER BY s) AS l, count(DISTINCT a) AS n FROM t
 SELECT nosuchfunction(a) FROM t
 """.strip().splitlines()
 QUERY_NONDETERMINISTIC = r"""

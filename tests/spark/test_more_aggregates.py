@@ -157,6 +157,7 @@ def test_every_aggregate_of_spark_has_a_place(tables: sw.Engine) -> None:
 
 
 ODD = {
+    "collect_union": ("sort_array(collect_union(array(v)))", "recomputed", "EXPRESSION_UNSUPPORTED"),
     "measure": ("measure(v)", "recomputed", "EXPRESSION_UNSUPPORTED"),
     "product": ("product(v)", "refused", "QUERY_INVALID"),
     "max_by_k": ("max_by_k(id, v, 2)", "refused", "QUERY_INVALID"),
@@ -170,6 +171,8 @@ ODD = {
 @pytest.mark.parametrize("name", ODD)
 def test_odd_functions_have_a_verdict(tables: sw.Engine, name: str) -> None:
     call, verdict, code = ODD[name]
+    if name == "collect_union" and tables.spark.version < "4.3":
+        pytest.skip("Spark has it since 4.3")
     found = tables.check(f"SELECT p, {call} AS x FROM t GROUP BY p")
     assert found.verdict == verdict, str(found)
     assert not code or found.codes[0] == code, str(found)

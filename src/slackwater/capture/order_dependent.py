@@ -12,7 +12,8 @@ from slackwater.capture.trees import Tree, parse
 from slackwater.errors import QueryRefused
 
 _ANY_ROW = {"First": "first", "Last": "last", "AnyValue": "any_value"}
-LISTS = {"CollectList": "collect_list", "CollectSet": "collect_set", "ListAgg": "listagg"}
+LISTS = {"CollectList": "collect_list", "CollectSet": "collect_set", "CollectUnion": "collect_union",
+         "ListAgg": "listagg"}  # fmt: skip
 _SUMMARIES = {"ApproximatePercentile", "HistogramNumeric", "ApproxTopK", "ApproxTopKAccumulate", "ApproxTopKCombine"}
 _SKETCHES = ("Hll", "Kll", "Theta", "Tuple")
 _NEUTRAL = ("Project", "Filter", "SubqueryAlias", "View")

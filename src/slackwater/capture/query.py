@@ -49,10 +49,12 @@ EXCLUDED_RULES = (
     "PropagateEmptyRelation", "ConvertToLocalRelation",
 )  # fmt: skip
 """Optimizer rules that hide the algebra."""
+MERGES = "org.apache.spark.sql.execution.planmerging.MergeSubplans"
+"""Where Spark 4.3 has one of them."""
 
 CAPTURE_SETTINGS = {
     "spark.sql.optimizer.excludedRules": ",".join(
-        f"org.apache.spark.sql.catalyst.optimizer.{rule}" for rule in EXCLUDED_RULES
+        [*(f"org.apache.spark.sql.catalyst.optimizer.{rule}" for rule in EXCLUDED_RULES), MERGES]
     ),
     "spark.sql.optimizer.dynamicPartitionPruning.enabled": "false",
     "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
@@ -176,7 +178,7 @@ def capture(
 
 
 def _optimized(execution: Any) -> Any:
-    """Spark's optimized plan; there are queries over which its optimizer fails, such as two kinds of DISTINCT listagg."""
+    """Spark's optimized plan. Its optimizer fails over some queries: an ordered listagg(DISTINCT) beside another."""
     try:
         with quiet():
             return execution.optimizedPlan()

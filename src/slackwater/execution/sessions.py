@@ -10,14 +10,14 @@ from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
-from slackwater.capture.query import CAPTURE_SETTINGS
+from slackwater.capture.query import CAPTURE_SETTINGS, MERGES
 from slackwater.errors import SlackwaterError
 from slackwater.execution.functions import Function, Functions
 
 _RULES = "org.apache.spark.sql.catalyst.optimizer"
-_MERGES = f"{_RULES}.MergeSubplans,org.apache.spark.sql.execution.planmerging.MergeSubplans"
+_MERGES = f"{_RULES}.MergeSubplans,{MERGES}"
 """Makes one subquery of aggregates without groups. Over an old and a new input there is nothing to share, a plan with
-subqueries cannot be kept, and over two calls of a user-defined aggregate the rule of Spark 4.2 fails. Spark 4.3 has it elsewhere."""
+subqueries cannot be kept, and over two calls of a user-defined aggregate the rule fails. Spark 4.3 has it elsewhere."""
 
 _MOVES = f"{_RULES}.PushProjectionThroughUnion"
 """Where EXISTS stands in the list of a SELECT over a union, this rule of Spark ends in `key not found`."""
