@@ -181,6 +181,16 @@ def test_a_comparison_of_a_query_that_spark_can_run_only_alone(engine: sw.Engine
         check_view(engine, ViewCase(schema, start, [], query, "", kinds, strategy="higher_order", keys=keys))
 
 
+def test_higher_order_views_of_rows_that_are_only_counted(engine: sw.Engine) -> None:
+    """No input of the join has a column left, and so none of them had a first one."""
+    schema: Schema = {"t0": {"d0": "INT", "xs": "ARRAY<INT>"}}
+    rounds: list[Round] = [{"t0": ([(1, None), (2, [3])], [])}, {"t0": ([(3, None)], [(1, None)])}]
+    query = """WITH w30 AS (SELECT x32.xs AS c0 FROM t0 x32) SELECT count(CAST(NULL AS INT)) AS c0, count(*) AS c1
+        FROM w30 x34 CROSS JOIN w30 x35 GROUP BY coalesce(CAST(NULL AS INT), -5)"""
+    start: dict[str, list[Row]] = {"t0": [(7, [1])]}
+    check_view(engine, ViewCase(schema, start, rounds, query, query, ["exact", "exact"], strategy="higher_order"))
+
+
 MAPS = ["map('a', {x})", "map('b', {x}, 'a', 1)", "array(map('a', {x}))", "struct({x} AS x, map('a', {x}) AS m)",
         "map('a', map('b', {x}))", "map('a', array({x}))"]  # fmt: skip
 

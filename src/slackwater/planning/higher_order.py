@@ -35,8 +35,9 @@ def higher_order(plan: Rel, changing: Collection[str]) -> Rel:
     """Put a join of many in the place of every group of inner joins, with the views that the changing tables need."""
     if isinstance(plan, Join) or (isinstance(plan, Project) and isinstance(plan.child, Join)):
         inputs, conditions = flatten(plan)
-        joined = _join_of_many([higher_order(x, changing) for x in inputs], conditions, read_by(plan), changing)
-        return Project(joined, plan.items if isinstance(plan, Project) else pass_through(plan.schema))
+        if all(x.names for x in inputs):  # a part of inputs that are only counted would have no column
+            joined = _join_of_many([higher_order(x, changing) for x in inputs], conditions, read_by(plan), changing)
+            return Project(joined, plan.items if isinstance(plan, Project) else pass_through(plan.schema))
     children = tuple(higher_order(child, changing) for child in plan.children)
     return plan if children == plan.children else plan.with_children(children)
 
