@@ -188,11 +188,12 @@ class Engine(Declaring):
 
     def calibrate_anew(self) -> bool:
         """Calibrate if somebody once did so on another cluster and it has not been tried here; gives whether it was."""
+        if not self._rates_of_elsewhere:  # nearly always: an idle look asks the catalog for nothing more
+            return False
         with self.writing():
-            due, self._rates_of_elsewhere = self._rates_of_elsewhere, False
-            if due:
-                self.calibrate()
-            return due
+            self._rates_of_elsewhere = False
+            self.calibrate()
+            return True
 
     @property
     def sessions(self) -> Sessions:
