@@ -74,7 +74,7 @@ def test_any_number_of_sums_that_differ_by_rounding_are_equal(
 ) -> None:
     """Rows that differ are looked at in part only; those that differ by rounding are no differences, however many."""
     monkeypatch.setattr(verifying, "MOST_DIFFERENCES", 5)
-    monkeypatch.setattr(verifying, "recompute", lambda view: view.engine.sessions.get("batch", view.settings).sql(
+    monkeypatch.setattr(verifying, "recompute", lambda view: view.engine.sessions.get("proof", view.settings).sql(
         "SELECT CAST(id AS INT) AS g, id * 0.1D + 1e-13D AS s, CAST(id % 3 AS INT) AS n FROM range(100)"))  # fmt: skip
     table = engine.create_table("t", "g INT, s DOUBLE, n INT")
     table.insert([(n, n * 0.1, n % 3) for n in range(100)])
