@@ -173,7 +173,7 @@ class Engine(Declaring):
         """What work costs on this Spark: as `calibrate` measured it on this cluster, else the built-in numbers."""
         if self._rates is None:
             text = self.catalog.fact("rates")
-            found = Rates() if text is None else _stored_rates(text)
+            found = Rates() if text is None else Rates.from_json(text)
             self._rates_of_elsewhere = bool(found.cluster) and found.cluster != cluster_of(self.spark)
             self._rates = Rates() if self._rates_of_elsewhere else found
         return self._rates
@@ -494,12 +494,3 @@ class Engine(Declaring):
             ],
             "views": views,
         }
-
-
-def _stored_rates(text: str) -> Rates:
-    """What the catalog remembers; numbers that cannot be read are as good as none."""
-    try:
-        found = json.loads(text)
-    except ValueError:
-        found = {}
-    return Rates.from_dict(found if isinstance(found, dict) else {})

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType, _parse_datatype_string
 
-from slackwater.algebra.expressions import quote
 from slackwater.algebra.nodes import Opaque, Rel
 from slackwater.algebra.ordering import breaks_ties
 from slackwater.algebra.printer import describe, node_key
@@ -36,7 +34,7 @@ from slackwater.execution.leaves import inputs_of, readers_of, refuse_while_read
 from slackwater.execution.program import Program
 from slackwater.execution.refresh import Refresher
 from slackwater.execution.reports import Refresh, Report, Verification
-from slackwater.execution.results import ResultReader
+from slackwater.execution.results import ResultReader, sort_column
 from slackwater.execution.saving import load_states, save_states
 from slackwater.execution.sessions import active_session_kept
 from slackwater.execution.state_planning import CORRECTIONS
@@ -183,7 +181,7 @@ class View:
             raise ViewError("VIEW_EMPTY", f"view {self.name!r} has no result yet", "call refresh() first")
         at = self.version if version is None else self.engine.check_version(version)
         frame = self.result_frame(self.engine.spark, at).toDF(*self.columns)
-        keys = [_sort_column(*json.loads(key)) for key in self.order]
+        keys = [sort_column(*json.loads(key)) for key in self.order]
         return frame.orderBy(*keys) if keys else frame
 
     def changes(self, since: int = 0) -> DataFrame:
@@ -493,10 +491,3 @@ class View:
     def ordered(self) -> bool:
         """Whether the query leaves ties open somewhere, so that they must be broken the same way everywhere."""
         return any(breaks_ties(n) for n in self.plan.walk())
-
-
-def _sort_column(name: str, descending: bool, nulls_first: bool) -> Any:
-    column = F.col(quote(name))
-    if descending:
-        return column.desc_nulls_first() if nulls_first else column.desc_nulls_last()
-    return column.asc_nulls_first() if nulls_first else column.asc_nulls_last()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from slackwater.algebra.expressions import quote
 from slackwater.algebra.nodes import Field
 from slackwater.capture.type_names import type_text
 from slackwater.execution.render import WEIGHT, consolidated
@@ -38,3 +39,11 @@ class ResultReader(RelationReader):
             return signed
         fields = tuple(Field(n, type_text(f.dataType)) for n, f in zip(names, self.schema, strict=True))
         return self.spark.sql(consolidated("SELECT * FROM {changes}", fields, plain=True), changes=signed)
+
+
+def sort_column(name: str, descending: bool, nulls_first: bool) -> Column:
+    """A column of the query's order, as the catalog keeps it."""
+    column = F.col(quote(name))
+    if descending:
+        return column.desc_nulls_first() if nulls_first else column.desc_nulls_last()
+    return column.asc_nulls_first() if nulls_first else column.asc_nulls_last()

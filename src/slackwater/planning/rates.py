@@ -6,6 +6,7 @@ The numbers here were measured on two cores and serve until Spark has been measu
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -72,3 +73,12 @@ class Rates:
             if f.name != "cluster" and isinstance(value, int | float) and 0 < value < 1e6:
                 good[f.name] = float(value)
         return cls(**good)
+
+    @classmethod
+    def from_json(cls, text: str) -> Rates:
+        """As the catalog kept them; numbers that cannot be read are as good as none."""
+        try:
+            found = json.loads(text)
+        except ValueError:
+            found = {}
+        return cls.from_dict(found if isinstance(found, dict) else {})
