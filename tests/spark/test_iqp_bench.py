@@ -75,8 +75,9 @@ def test_forecasts_of_the_wrong_size(tmp_path: Path) -> None:
     wrong = ("30% foreseen, 1% came", "0.03% foreseen, 1% came", "1% foreseen, 30% came")
     assert asked(document) == {f"{one}: time over that of the right forecast, worst" for one in wrong}
     assert all(target["value"] is not None for target in document["targets"])
+    limits = ("", ", 5% of memory", ", 15% of memory", ", 40% of memory")
     assert [run["label"] for run in document["runs"]] == [
-        "rebatch", "1% foreseen", "30% foreseen", "0.03% foreseen",
+        "rebatch", *(f"{share} foreseen{limit}" for share in ("1%", "30%", "0.03%") for limit in limits),
     ]  # fmt: skip
     assert all(len(run["refreshes"]["30%"]) == 1 for run in document["runs"])
 

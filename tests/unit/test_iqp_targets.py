@@ -114,6 +114,19 @@ def test_forecasts_of_the_wrong_size() -> None:
     }
 
 
+def test_forecasts_of_the_wrong_size_under_a_budget() -> None:
+    """The right and the wrong forecast of one budget are compared; a smaller budget alone may take longer."""
+    runs = [
+        run(8, "1% foreseen", 1.0, one=1.0, much=3.0), run(8, "30% foreseen", 1.0, one=1.0, much=3.0),
+        run(8, "1% foreseen, 5% of memory", 1.0, one=2.0, much=6.0),
+        run(8, "30% foreseen, 5% of memory", 1.0, one=2.5, much=6.0),
+    ]  # fmt: skip
+    assert not missed(5, runs)
+    runs[3] = run(8, "30% foreseen, 5% of memory", 1.0, one=2.7, much=6.0)
+    found = by_name(5, runs)["30% foreseen, 1% came: time over that of the right forecast, worst"]
+    assert (found.met, found.value, found.where) == (False, pytest.approx(1.35), "Q8 30% foreseen, 5% of memory")
+
+
 TABLES = [
     run(8, "rebatch", 1.0, first=2.0, third=2.0, fifth=2.0), run(8, "1 foreseen", 1.0, first=1.0, third=2.2, fifth=2.3),
     run(8, "3 foreseen", 1.0, first=1.1, third=1.0, fifth=1.5),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from slackwater.algebra.nodes import Aggregate, Join, Rel
 from slackwater.algebra.printer import node_key
@@ -34,6 +34,8 @@ PATIENCE = 100.0
 LARGE = 0.3
 FORESEEN = {"1% foreseen": 0.01, "30% foreseen": LARGE, "0.03% foreseen": 0.01 / 30}
 """Forecasts of figure 5, for deltas of 1% and of 30%."""
+TIGHT = (0.05, 0.15, 0.4)
+"""Budgets of figure 5, of what `incremental` keeps, beside one that limits nothing. Without memory all recompute."""
 
 COUNTS = (1, 2, 3, 4, 5)
 """So many tables are foreseen, and so many bring rows, in figure 6."""
@@ -95,11 +97,18 @@ def _late(experiment: Experiment, few: str = "") -> list[Run]:
 
 
 def wrong_sizes(experiment: Experiment, queries: Sequence[int]) -> list[Run]:
-    """Figure 5: deltas of 1%, then one of 30%, each foreseen as 1%, as 30% and as a thirtieth of a percent."""
+    """Figure 5: deltas of 1%, then one of 30%, each foreseen as 1%, as 30% and as a thirtieth of a percent.
+
+    Under several budgets: where there is room for little, a wrong forecast could keep the wrong states.
+    """
     ways = [Way(q, "rebatch", "rebatch") for q in queries]
+    here = 1.0 / experiment.there  # shares are of all rows, not of those there
+    wanted = {q: _all_states(experiment, q, expected(experiment.engine, 0.01 * here)) for q in queries}
     for label, share in FORESEEN.items():
-        told = expected(experiment.engine, share / experiment.there)  # shares are of all rows, not of those there
+        told = expected(experiment.engine, share * here)
         ways += [Way(q, label, forecast=told) for q in queries]
+        ways += [Way(q, under(label, part), forecast=told, budget=int(part * wanted[q]))
+                 for q in queries for part in TIGHT]  # fmt: skip
     experiment.add(ways)
     _repeat(experiment, "1%", 0.01)
     experiment.delta("30%", LARGE)
@@ -126,15 +135,26 @@ def budgets(experiment: Experiment, queries: Sequence[int]) -> list[Run]:
     ways = [Way(q, "rebatch", "rebatch") for q in queries]
     told = expected(experiment.engine, 0.01)
     for query in queries:
-        full = experiment.engine.create_view("full", QUERIES[query], forecast=fixed(told), strategy="incremental")
-        wanted = full.state_bytes()
-        full.drop()
+        wanted = _all_states(experiment, query, told)
         for share in BUDGETS:
             size = int(share * wanted)
             ways.append(Way(query, f"auto {share:.0%}", "auto", told, size))
             ways.append(Way(query, f"recycler {share:.0%}", "recycler", told, size))
     experiment.add(ways)
     return _repeated(experiment, "1%", 0.01)
+
+
+def under(label: str, part: float) -> str:
+    """A forecast of figure 5 under a budget."""
+    return f"{label}, {part:.0%} of memory"
+
+
+def _all_states(experiment: Experiment, query: int, told: Mapping[str, float]) -> int:
+    """The bytes of all that `incremental` keeps."""
+    full = experiment.engine.create_view("full", QUERIES[query], forecast=fixed(dict(told)), strategy="incremental")
+    found = full.state_bytes()
+    full.drop()
+    return found
 
 
 def deletes(experiment: Experiment, queries: Sequence[int]) -> list[Run]:

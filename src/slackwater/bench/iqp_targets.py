@@ -118,9 +118,16 @@ def _against_higher_order(runs: Sequence[Run]) -> list[Target]:
 
 
 def _wrong_sizes(runs: Sequence[Run], scale: float) -> list[Target]:
+    """The worst of all budgets: a wrong forecast against the right one under the same budget."""
+    limits = {run.label.partition(", ")[2] for run in runs if "foreseen" in run.label}
+
+    def pairs(wrong: str, right: str) -> list[tuple[Run, Run]]:
+        ends = [f", {limit}" if limit else "" for limit in sorted(limits)]
+        return [pair for end in ends for pair in _against(runs, wrong + end, right + end)]
+
     return [
         _worst(f"{wrong}, {delta} came: time over that of the right forecast, worst", 1.3,
-               ((a.seconds(delta) / b.seconds(delta), a) for a, b in _against(runs, wrong, right)))
+               ((a.seconds(delta) / b.seconds(delta), a) for a, b in pairs(wrong, right)))
         for wrong, right, delta in (
             ("30% foreseen", "1% foreseen", "1%"),
             ("0.03% foreseen", "1% foreseen", "1%"),
