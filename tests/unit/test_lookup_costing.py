@@ -60,6 +60,21 @@ def test_a_whole_join_is_sought_in_an_index() -> None:
     assert with_it < without < NEVER
 
 
+def test_deletes_where_it_is_looked_up_are_priced() -> None:
+    """What came since the index was made is then met by a join of its own, and a whole join is not sought in it."""
+    assert isinstance(MARKED, LookupJoin)
+    assert MARKED.index is not None
+    index = frozenset({node_key(MARKED.index)})
+
+    def seconds(demand: Demand, deletes: float) -> float:
+        expected = ALL | {"orders": Expected(15_000, deletes)}
+        (join,) = [g for g in memo(MARKED, expected).group.walk() if g.key == node_key(MARKED.waiting)]
+        return price(join, demand, index, building=False)
+
+    assert seconds(Demand.DELTA, 0.1) > seconds(Demand.DELTA, 0.0) + CHEAP_WRITES.step / 2
+    assert seconds(Demand.OLD, 0.1) > seconds(Demand.OLD, 0.0), "it is read instead"
+
+
 def test_looking_up_many_rows_in_a_large_index_is_dearer_than_in_a_small_one() -> None:
     """Counter-example to one price for both: all of a fact table is looked up again at every refresh."""
     assert isinstance(MARKED, LookupJoin)

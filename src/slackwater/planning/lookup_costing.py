@@ -109,9 +109,11 @@ def _kept_index(pricing: Pricing, node: LookupJoin, plain: Group) -> Keeping | N
 
     def ways(demand: Demand) -> tuple[Way, ...]:
         others, seconds = demand & ~(LOOKUP | SEEK), 0.0
+        since = min(SINCE * looked_up.full, PILED * looked_up.delta)
         if demand & (LOOKUP | SEEK):  # what came since is sent to every task, at the same time as other small inputs
-            since = min(SINCE * looked_up.full, PILED * looked_up.delta)
             seconds += likely * r.append + r.build * (since + looked_up.delta)
+            if looked_up.deletes > 0:  # then it has a join of its own, and all rows do not ask at once
+                seconds += NEVER if demand & SEEK else r.step + meet(r, rows.delta, since)
         if demand & LOOKUP:
             seconds += _looked_up(pricing, node) * rows.delta
         if looked_up.touched:
