@@ -160,6 +160,19 @@ def test_deletes_make_a_maximum_dearer_than_a_sum() -> None:
     assert cost("sum", 0.5) == cost("sum", 0.0)
 
 
+def test_tables_that_lost_rows_are_dearer_to_read() -> None:
+    """Their files hold these rows still; what is kept of them, and their changes, cost what they did."""
+
+    def cost(dead: frozenset[str], keep: frozenset[str]) -> float:
+        cards = Cardinalities(ROWS, {"lineitem": Expected(6_000)}, {}, SHARES, unique, dead)
+        return Pricing(cards, RATES, AtHand()).root(TOP, by_delta=True).price(keep, building=False)
+
+    orders, lines, nothing = frozenset({"orders"}), frozenset({"lineitem"}), frozenset[str]()
+    assert cost(orders, nothing) > cost(nothing, nothing) + RATES.probe * ROWS["orders"] * 0.9
+    assert cost(orders, frozenset({node_key(BELOW)})) == cost(nothing, frozenset({node_key(BELOW)}))
+    assert cost(lines, nothing) == cost(nothing, nothing)
+
+
 def test_an_ordered_result_is_compared_and_its_input_can_be_kept() -> None:
     plan = TopK(totals(TOP, "sum"), (), 10)
     root = Pricing(cardinalities(lineitem=6_000), RATES, AtHand()).root(plan, by_delta=False)

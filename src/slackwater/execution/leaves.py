@@ -138,6 +138,11 @@ class TableState:
         self.rows = sum(s.sign * s.row_count for s in self.segments)
 
     @property
+    def lost_rows(self) -> bool:
+        """Whether its files hold rows that have been deleted since."""
+        return any(s.sign < 0 for s in self.segments)
+
+    @property
     def change(self) -> Change | None:
         """What the delta brings; None where nothing came."""
         if not self.delta:

@@ -201,7 +201,7 @@ class Refresher:
         return Facts(view.plan, rows, view.counted.now(view.plan, rows), view.shares, self._unique,
                      view.known_bytes(), self.engine.rates,
                      view.corrections, view.only(view.plan) if view.only is not None else None,
-                     self._roots)  # fmt: skip
+                     self._roots, frozenset(t for t, s in self.tables.items() if s.lost_rows))  # fmt: skip
 
     # --- one attempt -----------------------------------------------------------------------------
 

@@ -59,6 +59,7 @@ class Facts:
         corrections: actual over predicted seconds, by mode, learned from earlier refreshes.
         allowed: the nodes that may be kept; None for all.
         roots: memos that were made before, from the same facts.
+        dead: the tables that have lost rows.
     """
 
     plan: Rel
@@ -71,6 +72,7 @@ class Facts:
     corrections: Mapping[str, float] = field(default_factory=dict)
     allowed: frozenset[str] | None = None
     roots: dict[Any, Root] = field(default_factory=dict, compare=False, repr=False)
+    dead: frozenset[str] = frozenset()
 
     @property
     def quick(self) -> bool:
@@ -94,7 +96,8 @@ class Facts:
     def cardinalities(self, expected: Mapping[str, Expected]) -> Cardinalities:
         """The rows of every node, and what a delta changes."""
         return Cardinalities({t: float(n) for t, n in plausible(self.table_rows).items()}, expected,
-                             plausible(self.observed), plausible(self.shares, 1.0), self.unique)  # fmt: skip
+                             plausible(self.observed), plausible(self.shares, 1.0), self.unique,
+                             self.dead)  # fmt: skip
 
     def corrected(self, mode: str, seconds: float) -> float:
         """A price after what earlier refreshes taught."""

@@ -69,6 +69,7 @@ class Cardinalities:
         observed: rows of nodes, by key, as jobs have counted them.
         shares: what filtered scans keep of their table, by key, from samples.
         unique: the key of each table.
+        dead: the tables that have lost rows: their files hold these still.
     """
 
     table_rows: Mapping[str, float]
@@ -76,6 +77,7 @@ class Cardinalities:
     observed: Mapping[str, float] = field(default_factory=dict)
     shares: Mapping[str, float] = field(default_factory=dict)
     unique: UniqueKeys = field(default=lambda _: ())
+    dead: frozenset[str] = frozenset()
     keys: dict[int, str] = field(default_factory=dict)
     _found: dict[int, tuple[Rows, Part]] = field(default_factory=dict)
     _alive: list[Rel] = field(default_factory=list)

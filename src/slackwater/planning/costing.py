@@ -209,10 +209,15 @@ def _rows_for(rows: Rows, demand: Demand) -> float:
 def _scan(pricing: Pricing, node: Rel) -> Ways:
     rows, r = pricing.cards.of(node), pricing.rates
     each = r.scan_row + r.scan_value * len(node.schema)
+    dead = isinstance(node, Scan) and node.table in pricing.cards.dead
 
     def ways(demand: Demand) -> tuple[Way, ...]:
-        opened = r.step / 2 if rows.touched and demand & NEW else 0.0  # Spark has not seen its newest files before
-        return (Way(opened + each * _rows_for(rows, demand)),)
+        seconds = r.step / 2 if rows.touched and demand & NEW else 0.0  # Spark has not seen its newest files before
+        seconds += each * _rows_for(rows, demand)
+        if dead:  # each row that is read is looked up among the positions of those that are gone
+            versions = bool(demand & OLD) + bool(demand & NEW)
+            seconds += versions * (r.step / 2 + r.probe * rows.full)
+        return (Way(seconds),)
 
     return ways
 
