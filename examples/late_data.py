@@ -18,7 +18,7 @@ import pandas as pd
 
 import slackwater as sw
 
-SENSORS, READINGS = 500, 200_000
+SENSORS, READINGS = 500, 1_200_000
 EARLIER_DAYS, EARLIER_READINGS = 3, 20_000
 SHARES = (0.9, 0.09, 0.009, 0.001)
 """Of a day's readings, what is there at midnight and what comes in each of the hours after it."""

@@ -39,8 +39,8 @@ from slackwater.execution.fitting import fit_all
 from slackwater.execution.functions import Functions
 from slackwater.execution.java_names import JavaNames
 from slackwater.execution.leaves import inputs_of, refuse_cycle, refuse_table_while_read, tables_read
-from slackwater.execution.saving import save_all
-from slackwater.execution.sessions import Sessions, active_session_kept, start_spark
+from slackwater.execution.saving import release_all, save_all
+from slackwater.execution.sessions import Sessions, active_session_kept, refuse_stopped, start_spark
 from slackwater.intake import Rows, frame_schema, is_tabular
 from slackwater.notebook import engine_html
 from slackwater.planning.rates import Rates
@@ -143,8 +143,7 @@ class Engine(Declaring):
                 if self._save_states and not self.read_only:
                     save_all(self._views.values())
             finally:
-                for view in self._views.values():
-                    view.release_states()
+                release_all(self._views.values())
                 self._give_lease_back()
                 self.catalog.close()
                 if self._own_spark and self._spark is not None:
@@ -166,6 +165,7 @@ class Engine(Declaring):
             with self.around_start():
                 self._own_spark = SparkSession.getActiveSession() is None
                 self._spark = start_spark()
+        refuse_stopped(self._spark)
         return self._spark
 
     @property
@@ -200,6 +200,7 @@ class Engine(Declaring):
         """Sessions for our own work."""
         if self._sessions is None:
             self._sessions = Sessions(self.spark, self.functions)
+        refuse_stopped(self._sessions.user)
         return self._sessions
 
     @property

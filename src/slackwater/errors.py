@@ -69,6 +69,7 @@ CODES: Final[dict[str, str]] = {
     "UNEXPECTED": "Something failed in a way that has no code of its own.",
     "JAVA_MISSING": "No suitable Java was found.",
     "SPARK_FAILED": "A Spark job failed.",
+    "SPARK_STOPPED": "The Spark session that the engine works with was stopped.",
     # Forecasts.
     "FORECAST_INVALID": "A forecast has an impossible number, span or kind.",
     "FORECAST_TABLE_UNKNOWN": "A forecast names a table that the warehouse does not have.",

@@ -31,10 +31,11 @@ def test_late_data(tmp_path: Path, spark: SparkSession) -> None:
     with sw.Engine(tmp_path / "warehouse", spark=spark) as engine:
         view = engine.view("by_site")
         assert view.verify()
-        assert sum(row.readings for row in view.result().collect()) == 200_000 + 3 * 20_000
+        day, earlier = story.READINGS, story.EARLIER_DAYS * story.EARLIER_READINGS
+        assert sum(row.readings for row in view.result().collect()) == day + earlier
         told = [row for row in reversed(view.forecasts()) if row["table"] == "readings"]
         assert not any("geometric" in row["reason"] for row in told), "three days say how late rows are"
-        assert [row["actual"] for row in told[:3]] == [18_000, 1_800, 200]
+        assert [row["actual"] for row in told[:3]] == [0.09 * day, 0.009 * day, 0.001 * day]
         for row in told[:3]:
             assert row["rows"] == pytest.approx(row["actual"], abs=1)
             assert not row["missed"]

@@ -59,7 +59,8 @@ class Hashed:
                 made = execution.exchange.BroadcastExchangeExec(mode, prepared)
                 sent = made.executeBroadcast()
                 self._tables[key] = made, sent
-                self.bytes += int(SERIALIZED * int(made.metrics().apply("dataSize").value()))
+                size = int(made.metrics().apply("dataSize").value())
+                self.bytes += int(SERIALIZED * size * holders(spark))
                 rdd.unpersist(False)
             return self._tables[key][0]
 
@@ -70,6 +71,11 @@ class Hashed:
                 sent.destroy()
             self._tables.clear()
             self.bytes = 0
+
+
+def holders(spark: SparkSession) -> int:
+    """So many processes hold a table that they look things up in: the driver, and every executor there is by now."""
+    return max(1, int(spark._sc._jsc.sc().getExecutorMemoryStatus().size()))
 
 
 @dataclass(frozen=True, slots=True)

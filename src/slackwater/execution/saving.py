@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql.types import IntegerType, StructField, StructType, _parse_datatype_string
 
@@ -54,6 +55,15 @@ def save_all(views: Iterable[View]) -> None:
             view.save_states()
         except Exception as error:
             _log.warning("the states of the view %s are not saved: %s", view.name, first_line(error))
+
+
+def release_all(views: Iterable[View]) -> None:
+    """Give the memory of all states back at the end; where Spark is gone, so is that."""
+    for view in views:
+        try:
+            view.release_states()
+        except (Py4JError, OSError) as error:
+            _log.info("the states of the view %s are not released: %s", view.name, first_line(error))
 
 
 def _given_up(view: View) -> frozenset[str]:

@@ -131,6 +131,18 @@ def start_spark(memory: str | None = None) -> SparkSession:
     return spark
 
 
+def is_stopped(spark: SparkSession) -> bool:
+    """Whether a session was stopped, by whoever."""
+    return spark._sc._jsc is None
+
+
+def refuse_stopped(spark: SparkSession) -> None:
+    """Say so in our own words before Spark says it in the middle of something."""
+    if is_stopped(spark):
+        raise SlackwaterError("SPARK_STOPPED", "the Spark session of this engine was stopped",
+                              "close the engine and open it again; what was committed is there")  # fmt: skip
+
+
 def _default_memory() -> str:
     """A third of the machine's memory, between 1 and 8 GiB."""
     pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
