@@ -37,6 +37,7 @@ from slackwater.execution.reports import Refresh, Report, Verification
 from slackwater.execution.results import ResultReader, sort_column
 from slackwater.execution.saving import load_states, save_states
 from slackwater.execution.sessions import active_session_kept
+from slackwater.execution.settling import Arrivals
 from slackwater.execution.state_planning import CORRECTIONS
 from slackwater.execution.states import State, StateSegment
 from slackwater.execution.what_if import WhatIf, what_if
@@ -72,6 +73,7 @@ class View:
         self.states: dict[str, State] = {}
         self.grown: set[str] = set()
         """The states of what waits in lookups that a refresh should cut down to what waits indeed."""
+        self.arrivals = Arrivals()
         self.warm: set[str] = set()
         """The modes of refresh that have run in this process."""
         self._schema: StructType | None = None

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 import slackwater as sw
 from slackwater.algebra.lookups import LookupJoin, Waiting
 from slackwater.algebra.nodes import Join
-from slackwater.execution import compaction
+from slackwater.execution import compaction, settling
 from slackwater.planning import plain_rules
 
 pytestmark = pytest.mark.spark
@@ -120,6 +120,7 @@ def test_what_waits_is_saved_and_found_again(tmp_path: Path, spark: SparkSession
 
 def test_what_found_its_match_goes_when_segments_are_merged(sales: sw.Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compaction, "STATE_SEGMENTS", 3)
+    monkeypatch.setattr(settling, "RIPE", 1e9)  # but for what waited from the first
     view = sales.create_view("totals", QUERY)
     before, most = held(view), 0
     for turn in range(6):
@@ -137,6 +138,28 @@ def test_what_found_its_match_goes_when_segments_are_merged(sales: sw.Engine, mo
     sales.table("orders").insert([(300 + turn, 3, True) for turn in range(6)])
     report = view.refresh()
     assert report.mode == "incremental", report.reason
+    assert view.verify()
+
+
+def test_what_waited_from_the_first_goes_when_most_matches_came(
+    sales: sw.Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compaction, "STATE_SEGMENTS", 3)
+    sales.table("lines").insert([(n, 2) for n in range(500, 560) for _ in range(5)])
+    view = sales.create_view("totals", QUERY)
+    before = held(view)
+    for turn in range(6):
+        late = [500 + 10 * turn + i for i in range(10)]
+        sales.table("orders").insert([(n, 3, n % 3 > 0) for n in late])
+        sales.table("lines").insert([(late[0], 1), (900, 1)])
+        report = view.refresh()
+        assert report.mode == "incremental", report.reason
+    assert held(view) < before - 100
+    assert view.verify()
+    sales.table("orders").insert([(900, 4, True), (65, 4, True)])  # what waits still is there
+    sales.table("orders").delete_keys([(501,)])
+    sales.table("orders").insert([(501, 4, True)])
+    view.refresh()
     assert view.verify()
 
 

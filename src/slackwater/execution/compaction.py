@@ -115,11 +115,16 @@ def _merged(view: View, state: State, spark: SparkSession) -> State:
     first, *rest = state.segments
     grown = sum(sizes.get(s.rdd_id, 0) for s in rest)
     whole = grown > GROWN * sizes.get(first.rdd_id, 0)
+    node = view.state_node(state.key)
     if state.indexed:
         if grown > SINCE * sizes.get(first.rdd_id, 0):
             view.grown.add(state.key)
         whole = False
-    elif isinstance(view.state_node(state.key), Waiting):
+    elif isinstance(node, Waiting):
+        if grown <= LOOSE and view.arrivals.ripe(node, state, sizes.get(first.rdd_id, 0)):
+            segment = _settled(view, state, spark, spark._sc.defaultParallelism)
+            if segment is not None:
+                return replace(state, segments=(segment,))
         if grown > LOOSE + sizes.get(first.rdd_id, 0):
             view.grown.add(state.key)
         whole = False

@@ -470,6 +470,7 @@ class Refresher:
             raise
         view.functions = functions["functions"]
         view.adopt(tx.version, kept, choices, program, sizes)
+        view.arrivals.note(view.states, {t: s.rows for t, s in self.tables.items()})
         view.last_rows = (tx.version, outcome.result) if _few_rows(outcome.result) else None
         view.grown -= {step.key for step in program.steps if step.purpose is Purpose.REPLACE}
         used = {s.rdd_id for state in kept.values() for s in state.segments}

@@ -133,7 +133,8 @@ def start_spark(memory: str | None = None) -> SparkSession:
 
 def is_stopped(spark: SparkSession) -> bool:
     """Whether a session was stopped, by whoever."""
-    return spark._sc._jsc is None
+    context = getattr(spark, "_sc", None)
+    return context is not None and context._jsc is None
 
 
 def refuse_stopped(spark: SparkSession) -> None:
