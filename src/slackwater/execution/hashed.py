@@ -47,9 +47,13 @@ class Hashed:
         self._lock = Lock()
         self._tables: dict[str, tuple[JavaObject, JavaObject]] = {}
 
-    def exchange(self, spark: SparkSession, mode: JavaObject, rows: Callable[[], tuple[JavaObject, JavaObject]]) -> Any:
-        """The table as the output of an exchange; `rows` gives the plan that reads the rows, and the rows."""
-        key = mode.toString()
+    def exchange(
+        self, spark: SparkSession, mode: JavaObject, key: str, rows: Callable[[], tuple[JavaObject, JavaObject]]
+    ) -> Any:
+        """The table as the output of an exchange; `key` is how Spark writes the mode.
+
+        `rows` gives the plan that reads the rows, and the rows.
+        """
         with self._lock:
             if key not in self._tables:
                 plan, rdd = rows()
@@ -88,6 +92,8 @@ class Place:
         leaf: the leaf of it that reads the rows.
         arguments: what the leaf was made with.
         mode: how the table is to be built.
+        output: the columns of the leaf.
+        key: the mode, as Spark writes it.
     """
 
     name: str
@@ -95,6 +101,8 @@ class Place:
     leaf: JavaObject
     arguments: Any = field(compare=False)
     mode: JavaObject
+    output: JavaObject
+    key: str
 
     def table(self, spark: SparkSession, hashed: Hashed, rdd: JavaObject, reused: Any) -> JavaObject:
         """What to put there."""
@@ -103,7 +111,7 @@ class Place:
             self.arguments[1] = rdd
             return self.leaf.makeCopy(self.arguments), rdd
 
-        return reused(self.leaf.output(), hashed.exchange(spark, self.mode, rows))
+        return reused(self.output, hashed.exchange(spark, self.mode, self.key, rows))
 
 
 Named = Callable[["JavaObject"], "str | None"]
@@ -123,10 +131,12 @@ class _Lookup:
 
 def places(spark: SparkSession, plan: JavaObject, named: Named) -> list[Place]:
     """The joins of a physical plan that look up an index, after `with_conditions`."""
-    return [
-        Place(x.name, x.side, x.leaf, arguments_of(spark, x.leaf), _mode(spark, x.join, x.at, x.side, x.leaf))
-        for x in _lookups(plan, named)
-    ]
+    return [_place(spark, found) for found in _lookups(plan, named)]
+
+
+def _place(spark: SparkSession, x: _Lookup) -> Place:
+    mode = _mode(spark, x.join, x.at, x.side, x.leaf)
+    return Place(x.name, x.side, x.leaf, arguments_of(spark, x.leaf), mode, x.leaf.output(), mode.toString())
 
 
 def with_conditions(spark: SparkSession, plan: JavaObject, named: Named) -> JavaObject:
@@ -174,7 +184,7 @@ def _exchange(spark: SparkSession, plan: JavaObject, old: JavaObject, new: JavaO
     classes = java_classes(spark)
     known = classes.identity_map()
     known.put(old, new)
-    return plan.transformUp(classes.converters.asScala(known))
+    return plan.transformUp(classes.as_scala(known))
 
 
 def _jvm(spark: SparkSession) -> Any:

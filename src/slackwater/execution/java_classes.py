@@ -1,4 +1,7 @@
-"""Classes of Java that every refresh calls. To find one by its name takes a call for each part of the name."""
+"""Classes of Java that every refresh calls. To find one by its name takes a call for each part of the name.
+
+Methods that belong to a class and not to an object are looked up by name at each call, unless they are kept.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,12 @@ class JavaClasses:
 
     anything: Any
     identity_map: Any
-    converters: Any
+    as_scala: Any
+    put_at: Any
     none: Any
     rdd_block: Any
     stage: Any
-    dataset: Any
+    rows_of: Any
     reused: Any
     session: Any
 
@@ -35,11 +39,12 @@ def java_classes(spark: SparkSession) -> JavaClasses:
         found = _known[spark._sc] = JavaClasses(
             jvm.java.lang.Object,
             jvm.java.util.IdentityHashMap,
-            jvm.scala.jdk.javaapi.CollectionConverters,
+            jvm.scala.jdk.javaapi.CollectionConverters.asScala,
+            jvm.java.lang.reflect.Array.set,
             jvm.scala.Option.empty(),
             jvm.org.apache.spark.storage.RDDBlockId,
             jvm.org.apache.spark.sql.execution.adaptive.LogicalQueryStage,
-            jvm.org.apache.spark.sql.classic.Dataset,
+            jvm.org.apache.spark.sql.classic.Dataset.ofRows,
             jvm.org.apache.spark.sql.execution.exchange.ReusedExchangeExec,
             jvm.org.apache.spark.sql.classic.SparkSession,
         )

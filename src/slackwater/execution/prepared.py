@@ -35,6 +35,7 @@ from slackwater.execution.java_classes import java_classes
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
+    from pyspark.sql.types import StructType
 
 KEPT_PLANS = 300
 """So many plans are kept for a session; of the least use is the one that was used the longest ago."""
@@ -82,6 +83,23 @@ class _Leaf:
     ordinal: int
 
 
+@dataclass(slots=True)
+class Output:
+    """What is known of the rows that a kept plan gives, once somebody has asked; they are of one shape each time.
+
+    Attributes:
+        columns: their schema, as PySpark has it.
+        schema: as Spark has it.
+        json: as Spark writes it.
+        shape: what a plan over the rows depends on, once they are cut off from their history.
+    """
+
+    columns: StructType
+    schema: JavaObject | None = None
+    json: str = ""
+    shape: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class _Plan:
     """A kept plan with the shapes that it was made for."""
@@ -92,6 +110,7 @@ class _Plan:
     places: tuple[Place, ...]
     shapes: Mapping[str, str]
     size: int
+    output: Output
 
     def fits(self, sources: Mapping[str, Source]) -> bool:
         return (
@@ -123,6 +142,7 @@ class _Kept:
 
 _kept: WeakKeyDictionary[SparkSession, _Kept] = WeakKeyDictionary()
 _files: WeakKeyDictionary[DataFrame, tuple[JavaObject, str, int] | None] = WeakKeyDictionary()
+_outputs: WeakKeyDictionary[DataFrame, Output] = WeakKeyDictionary()
 
 
 def query(spark: SparkSession, text: str, sources: Mapping[str, Source], *, again: bool) -> DataFrame:
@@ -142,7 +162,10 @@ def query(spark: SparkSession, text: str, sources: Mapping[str, Source], *, agai
     if plan is not None and plan.fits(sources):
         tables = _tables(spark, plan.places, sources)
         with kept.lock:  # the arguments of its leaves are there once
-            return _exchanged(spark, plan, sources, tables)
+            made = _exchanged(spark, plan, sources, tables)
+        made.__dict__["schema"] = plan.output.columns  # where PySpark looks before it asks
+        _outputs[made] = plan.output
+        return made
     for name, source in sorted(sources.items()):
         name_frame(spark, name, source.frame(), lasts=source.lasts)
     frame = spark.sql(text)
@@ -166,11 +189,22 @@ def files_source(frame: DataFrame) -> Source:
     return Source(lambda: frame, (relation,), shape, size, lasts=True)
 
 
-def shape_of(frame: DataFrame) -> str:
-    """What a plan over rows that were cut off from their history depends on."""
-    leaf = frame._jdf.queryExecution().analyzed()
+def output_of(frame: DataFrame) -> Output | None:
+    """What is known of the rows of a frame, where they come from a kept plan."""
+    return _outputs.get(frame)
+
+
+def shape_of(cut: DataFrame, of: DataFrame | None = None) -> str:
+    """What a plan over rows that were cut off from their history depends on; `of` is the frame that they were of."""
+    known = _outputs.get(of) if of is not None else None
+    if known is not None and known.shape:
+        return known.shape
+    leaf = cut._jdf.queryExecution().analyzed()
     parts = (leaf.schema().json(), leaf.outputPartitioning().toString(), leaf.outputOrdering().toString())
-    return json.dumps([_IDS.sub("", part) for part in parts])
+    shape = json.dumps([_IDS.sub("", part) for part in parts])
+    if known is not None:
+        known.shape = shape
+    return shape
 
 
 def _relation_of(frame: DataFrame) -> tuple[JavaObject, str, int] | None:
@@ -248,15 +282,17 @@ def _plan_of(
             continue  # the table takes its place
         leaves.append(_Leaf(node, arguments_of(spark, node), position, *json.loads(read)))
     return _Plan(optimized, physical, tuple(leaves), found,
-                 {name: s.shape for name, s in sources.items()}, sum(s.size for s in sources.values()))  # fmt: skip
+                 {name: s.shape for name, s in sources.items()}, sum(s.size for s in sources.values()),
+                 Output(frame.schema))  # fmt: skip
 
 
 def _exchanged(spark: SparkSession, plan: _Plan, sources: Mapping[str, Source], replaced: Any) -> DataFrame:
     """The plan with other leaves, beside what is `replaced` in it already."""
+    put_at = java_classes(spark).put_at  # Python's own way asks for the length first
     for leaf in plan.leaves:
         known = sources[leaf.name].leaves
         assert known is not None  # noqa: S101 - the plan fits
-        leaf.arguments[leaf.position] = known[leaf.ordinal]
+        put_at(leaf.arguments, leaf.position, known[leaf.ordinal])
         replaced.put(leaf.node, leaf.node.makeCopy(leaf.arguments))
     return _put_in(spark, plan.logical, plan.physical, replaced)
 
@@ -265,6 +301,6 @@ def _put_in(spark: SparkSession, logical: JavaObject, physical: JavaObject, repl
     """A plan with other parts, as a DataFrame."""
     known_to = java_classes(spark)
     # A map is a partial function to Scala: nodes that it knows are replaced, all others stay.
-    rule = known_to.converters.asScala(replaced)
+    rule = known_to.as_scala(replaced)
     stage = known_to.stage(logical, physical.transformUp(rule))
-    return DataFrame(known_to.dataset.ofRows(spark._jsparkSession, stage), spark)
+    return DataFrame(known_to.rows_of(spark._jsparkSession, stage), spark)

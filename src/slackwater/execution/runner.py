@@ -196,7 +196,7 @@ def _bind_steps(program: Program, names: Names, bindings: Bindings, outcome: Out
         frame = executed[step.name] = names.query(step.rel)
         cut, segment = checkpoint(frame)
         outcome.temporary.append(segment)
-        names.sources[step.name] = Source(lambda: cut, (segment.rdd,), shape_of(cut))
+        names.sources[step.name] = Source(lambda: cut, (segment.rdd,), shape_of(cut, frame))
         return cut, segment
 
     # In the order of the program and first in, first out: whatever a waiting step reads has been started before it.

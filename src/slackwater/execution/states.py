@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import count
 from time import monotonic
@@ -28,6 +28,7 @@ from slackwater.algebra.nodes import Aggregate, Rel, Scan, Schema
 from slackwater.algebra.printer import node_key
 from slackwater.execution.hashed import Hashed
 from slackwater.execution.java_classes import java_classes
+from slackwater.execution.prepared import output_of
 from slackwater.execution.render import WEIGHT
 from slackwater.execution.threads import submitter
 from slackwater.planning.cardinality import row_bytes
@@ -100,12 +101,14 @@ class State:
         label: the node, for people.
         segments: where the rows are.
         partial: the rows are partial aggregates.
+        unions: the rows of several segments together, by the first: a refresh adds one segment to those there were.
     """
 
     key: str
     label: str
     segments: tuple[StateSegment, ...]
     partial: bool
+    unions: dict[int, tuple[tuple[int, ...], JavaObject]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def weighted(self) -> bool:
@@ -147,7 +150,19 @@ class State:
 
     def rdds(self, spark: SparkSession, size: int | None = None) -> list[JavaObject]:
         """The rows without weights, and those with."""
-        return [_rows(spark, group, size) for group in self._groups()]
+        return [_few_parts(spark, self._together(group), size) for group in self._groups()]
+
+    def _together(self, segments: list[StateSegment]) -> JavaObject:
+        """The rows of some segments; from those that were put together before, where these are the first of them."""
+        ids = tuple(s.rdd_id for s in segments)
+        known, rdd = self.unions.get(ids[0], ((), None))
+        if rdd is None or known != ids[: len(known)]:
+            known, rdd = ids[:1], segments[0].rdd
+        for segment in segments[len(known) :]:
+            rdd = rdd.union(segment.rdd)
+        if len(ids) > 1:
+            self.unions[ids[0]] = ids, rdd
+        return rdd
 
     def frame(self, spark: SparkSession, rdds: list[JavaObject]) -> DataFrame:
         """The rows as a DataFrame."""
@@ -178,11 +193,13 @@ def checkpoint(frame: DataFrame, *, eager: bool = False) -> tuple[DataFrame, Sta
     scheduler holds the lock of the rows and wants that of all checkpoints, and the job that ended the other way round.
     """
     cut = frame.localCheckpoint(eager=eager)
-    leaf = cut._jdf.queryExecution().analyzed()
-    rows = leaf.rdd(), leaf.schema()
+    leaf, known = cut._jdf.queryExecution().analyzed(), output_of(frame)
+    rows = leaf.rdd(), leaf.schema() if known is None or known.schema is None else known.schema
     if not eager:
         getattr(rows[0], "checkpointData_$eq")(java_classes(frame.sparkSession).none)
-    shape = rows[1].json()
+    shape = known.json if known is not None and known.json else rows[1].json()
+    if known is not None:
+        known.schema, known.json = rows[1], shape
     return cut, StateSegment(lambda: rows, _has_weights(shape), int(rows[0].id()), shape=shape)
 
 
@@ -196,8 +213,8 @@ def cut_off(segment: StateSegment) -> None:
 def as_index(spark: SparkSession, segment: StateSegment, fields: Schema) -> StateSegment:
     """The segment as the rows of an index, under the names that it has in queries."""
     renamed = json.loads(segment.shape)
-    for known, field in zip(renamed["fields"], fields, strict=True):
-        known["name"] = field.name
+    for known, named in zip(renamed["fields"], fields, strict=True):
+        known["name"] = named.name
     shape, jvm = json.dumps(renamed), spark._jvm
     types: Any = jvm.org.apache.spark.sql.types if jvm is not None else None
     rows = segment.rdd, types.DataType.fromJson(shape)
@@ -221,16 +238,18 @@ def held(spark: SparkSession, rows: pa.Table, schema: StructType) -> tuple[State
     return segment, sent
 
 
-def _rows(spark: SparkSession, segments: list[StateSegment], size: int | None) -> JavaObject:
-    rdd: Any = segments[0].rdd
-    for segment in segments[1:]:
-        rdd = rdd.union(segment.rdd)
-    most = 2 * spark._sc.defaultParallelism
+def _few_parts(spark: SparkSession, rdd: JavaObject, size: int | None) -> JavaObject:
+    most = 2 * _parallelism(spark._sc, int(monotonic() / MEMORY_STANDS))
     if size is not None:
         most = min(most, size // TASK_BYTES + 1)
     if rdd.getNumPartitions() > most:
         rdd = rdd.coalesce(most, False, java_classes(spark).none, None)
     return rdd
+
+
+@lru_cache(maxsize=1)
+def _parallelism(context: SparkContext, moment: int) -> int:
+    return int(context.defaultParallelism)
 
 
 def _leaf(spark: SparkSession, segment: StateSegment, rdd: JavaObject) -> DataFrame:
@@ -249,8 +268,7 @@ def stored_bytes(spark: SparkSession, segments: Iterable[StateSegment], known: d
     if sum(parts for _, parts in new) > ASKED_SINGLY or (new and _env_is_closed(spark.version)):
         return _all_stored_bytes(spark, frozenset(found)) | elsewhere
     sizes = {i: known[i] for i in found if i in known} | elsewhere
-    context: Any = spark._sc._jsc.sc()
-    master = context.env().blockManager().master() if new else None
+    master = _master(spark._sc) if new else None
     name = java_classes(spark).rdd_block
     for segment, parts in new:
         blocks = [_block_bytes(master, name(segment.rdd_id, part)) for part in range(parts)]
@@ -258,6 +276,13 @@ def stored_bytes(spark: SparkSession, segments: Iterable[StateSegment], known: d
         if None not in blocks:  # what nobody has read so far is not there yet
             known[segment.rdd_id] = sizes[segment.rdd_id]
     return sizes
+
+
+@lru_cache(maxsize=1)
+def _master(context: SparkContext) -> Any:
+    """Who knows where rows are stored; asked for once."""
+    env: Any = context._jsc.sc().env()
+    return env.blockManager().master()
 
 
 def _env_is_closed(version: str) -> bool:
