@@ -253,7 +253,7 @@ class Generator:
             keys = [say.value(sorts=True) for _ in range(self.random.choice([0, 1, 1, 2]))]
         if len({k.text for k in keys}) < len(keys):
             keys = keys[:1]
-        calls = tuple(say.aggregate() for _ in range(self.random.randint(1, 4)))
+        calls = say.aggregates()
         grouping = self.random.choice(["ROLLUP", "CUBE", "GROUPING SETS"]) if several and len(keys) == 2 else ""
         if grouping and self._chance(0.5):
             calls += (Column(f"grouping({keys[0].text})"),)
