@@ -219,8 +219,8 @@ class Expressions:
         number, text, (_, other) = self.column(INT), self.column(TEXT), self._any(*UNSORTED, REAL, FLAG, FOLDED)
         two = f"{number}, {self.column(INT)}"
         months = f"make_ym_interval(0, {number} % 99)"
-        # Not corr, which fails where all values are the same; Spark's own division by zero.
-        of_two = ("regr_avgx", "covar_pop", "covar_samp", "regr_slope", "regr_intercept", "regr_r2", "regr_sxx", "regr_sxy")
+        # Not corr, which fails where all values are the same: a division by zero of Spark's own.
+        of_two = ("covar_pop", "covar_samp", *(f"regr_{x}" for x in ("avgx", "slope", "intercept", "r2", "sxx", "sxy")))
         made = self.random.choice([
             Column(f"percentile({number}, 0.5){where}", "float"), Column(f"median({number}){where}", "float"),
             Column(f"percentile({number}, array(0.25, 0.75)){where}"), Column(f"approx_count_distinct({other}){where}"),
