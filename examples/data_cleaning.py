@@ -22,7 +22,7 @@ from pyspark.sql import functions as F
 
 import slackwater as sw
 
-ORDERS, CUSTOMERS, BATCHES = 1_200_000, 60_000, 4
+ORDERS, CUSTOMERS, BATCHES = 60_000, 6_000, 4
 QUERY = """SELECT c.segment, count(*) AS orders, sum(o.amount) AS revenue
 FROM orders o JOIN customers c ON o.customer = c.id WHERE c.credit > 900 AND o.amount > 1000 GROUP BY c.segment"""
 
