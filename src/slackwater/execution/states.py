@@ -52,6 +52,9 @@ _HELD = count(-1, -1)
 MEMORY_STANDS = 10.0
 """For so many seconds it is not asked again how much memory Spark has."""
 
+UNIONS = 4
+"""So many unions of its segments a state can need: of all, or of those since an index was made, with weights or not."""
+
 TASK_BYTES = 16_000_000
 """A task is worth its price for so many bytes of a state."""
 
@@ -161,6 +164,8 @@ class State:
         for segment in segments[len(known) :]:
             rdd = rdd.union(segment.rdd)
         if len(ids) > 1:
+            if len(self.unions) >= UNIONS and ids[0] not in self.unions:
+                self.unions.clear()  # of segments that have been merged since
             self.unions[ids[0]] = ids, rdd
         return rdd
 
