@@ -10,9 +10,18 @@ from typing import Any
 import pytest
 
 import slackwater as sw
+from slackwater.bench.tpcds_data import SETUP, TpcdsData, prepared
 from tests.spark.landed import SCHEMA
 
 _NUMBERS = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def tpcds_data() -> TpcdsData:
+    found = prepared()
+    if found is None:
+        pytest.skip(f"there is no TPC-DS data; make it with `{SETUP}` or `make tpcds-data`")
+    return found
 
 
 @pytest.fixture

@@ -13,58 +13,36 @@ from pyspark.sql import SparkSession
 import slackwater as sw
 from slackwater.bench.coverage import cover, head, markdown
 from slackwater.bench.suites import tpcds
-from slackwater.bench.tpcds_data import SETUP, TpcdsData, prepared
+from slackwater.bench.tpcds_data import TpcdsData
 from tests.spark.test_capture import GOLDEN_SPARK
-from tests.spark.tpcds_rounds import play
+from tests.spark.tpcds_rounds import BATCHES, MOVING, named, play
 
 ROUNDS = 3
-BATCHES = [range(first, min(first + 9, 100)) for first in range(1, 100, 9)]
 RECOMPUTED_IN_PART = [14, 24, 44, 49]
 """Averages of wide decimals over everything, and ranks over everything."""
-
-MOVING = 0.5
-"""The share of a batch's queries whose result must change: one that stays as it was proves next to nothing."""
 
 HARDEST = (9, 70, 97)
 """Fifteen scalar subqueries, a rank over ROLLUP and `grouping()` under a semi join, and a full outer join."""
 
 
-@pytest.fixture(scope="module")
-def data() -> TpcdsData:
-    found = prepared()
-    if found is None:
-        pytest.skip(f"there is no TPC-DS data; make it with `{SETUP}` or `make tpcds-data`")
-    return found
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("batch", BATCHES, ids=lambda batch: f"q{batch[0]}-q{batch[-1]}")
-def test_three_rounds(tmp_path: Path, spark: SparkSession, data: TpcdsData, batch: range) -> None:
-    outcome = play(tmp_path, spark, data, batch, ROUNDS)
+@pytest.mark.parametrize("batch", BATCHES, ids=named)
+def test_three_rounds(tmp_path: Path, spark: SparkSession, tpcds_data: TpcdsData, batch: range) -> None:
+    outcome = play(tmp_path, spark, tpcds_data, batch, ROUNDS)
     assert not outcome.told, "\n".join(outcome.told)
     assert len(outcome.moved) >= MOVING * len(batch), f"in {ROUNDS} rounds these never moved: {outcome.still}"
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(3600)
-@pytest.mark.parametrize("batch", BATCHES, ids=lambda batch: f"q{batch[0]}-q{batch[-1]}")
-def test_a_round_by_key(tmp_path: Path, spark: SparkSession, data: TpcdsData, batch: range) -> None:
-    outcome = play(tmp_path, spark, data, batch, 1, "auto" if BATCHES.index(batch) % 2 else "plain")
-    assert not outcome.told, "\n".join(outcome.told)
-    assert len(outcome.moved) >= MOVING * len(batch), f"in one round these did not move: {outcome.still}"
-    assert outcome.modes["incremental"] >= MOVING * len(batch), outcome.modes
-
-
-@pytest.mark.slow
-def test_a_round_of_the_hardest(tmp_path: Path, spark: SparkSession, data: TpcdsData) -> None:
-    outcome = play(tmp_path, spark, data, HARDEST, 1)
+def test_a_round_of_the_hardest(tmp_path: Path, spark: SparkSession, tpcds_data: TpcdsData) -> None:
+    outcome = play(tmp_path, spark, tpcds_data, HARDEST, 1)
     assert not outcome.told, "\n".join(outcome.told)
     assert outcome.moved == set(HARDEST)
 
 
 @pytest.mark.slow
-def test_coverage(engine: sw.Engine, spark: SparkSession, data: TpcdsData) -> None:
+def test_coverage(engine: sw.Engine, spark: SparkSession, tpcds_data: TpcdsData) -> None:
     """No query is recomputed as a whole, and the documentation has what is printed."""
     suite = tpcds(print)
     suite.create_empty_tables(engine)

@@ -32,8 +32,19 @@ HELD_BACK, DELETED, UPDATED = 0.02, 0.02, 0.03
 
 BUDGET = "1GB"
 
+BATCHES = [range(first, min(first + 9, 100)) for first in range(1, 100, 9)]
+"""The queries that share their tables."""
+
+MOVING = 0.5
+"""The share of a batch's queries whose result must change: one that stays as it was proves next to nothing."""
+
 BY_PRICE = ("large deltas", "by price", "lookups")
 """Sizes so small that prices choose the states, and that keys are looked up in tables of a few rows."""
+
+
+def named(batch: range) -> str:
+    """A batch in the name of a test."""
+    return f"q{batch[0]}-q{batch[-1]}"
 
 
 @dataclass(slots=True)
