@@ -81,7 +81,7 @@ class Refresher:
         }
         states = {k: self.weighted[k] for k in self.states} if mode == INCREMENTAL else {}
         again = frozenset(key for key, x in self.nodes.items() if settle and isinstance(x, Waiting | Indexed))
-        since = {key: 1 for key in self._indexes() if self.states[key] is not self.made[key]}
+        since = frozenset(key for key in self._indexes() if self.states[key] is not self.made[key])
         return compile_program(self.plan, mode, counts, states, wanted, {}, dict.fromkeys(TABLES, 1), settle=again,
                                since=since, compare=compare)  # fmt: skip
 

@@ -49,7 +49,7 @@ def _program(plan: n.Rel, states: frozenset[str], changes: dict[str, Change] = C
     """The program of a refresh; with `since`, rows have been added to indexes after they were made."""
     nodes = {node_key(x): x for x in plan.keepable() if node_key(x) in states}
     weighted = {key: not (since or isinstance(x, n.Aggregate | First)) for key, x in nodes.items()}
-    added = {key: 1 for key, x in nodes.items() if since and isinstance(x, Indexed)}
+    added = frozenset(key for key, x in nodes.items() if since and isinstance(x, Indexed))
     return _named(plan, _text(compile_program(plan, INCREMENTAL, changes, weighted, states, {}, since=added)))
 
 

@@ -1,12 +1,11 @@
-"""Program nodes that say where rows are, not what they are."""
+"""A program node that says where rows are, not what they are."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
 
-from slackwater.algebra.joins import MatchJoin
-from slackwater.algebra.nodes import Join, Linearity, Rel, Schema
+from slackwater.algebra.nodes import Linearity, Rel, Schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +26,3 @@ class Gather(Rel):
     def schema(self) -> Schema:
         """The input's columns."""
         return self.child.schema
-
-
-@dataclass(frozen=True, slots=True)
-class LocalJoin(Join):
-    """A join by key of two sides that are in one task: the one that would be sent to every task is hashed there."""
-
-
-@dataclass(frozen=True, slots=True)
-class LocalMatch(MatchJoin):
-    """A match join by key of two sides that are in one task."""

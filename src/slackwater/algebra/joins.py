@@ -26,21 +26,6 @@ class EquiPair:
     nulls_match: bool
 
 
-def equi_pairs(condition: Expr | None, left: Rel, right: Rel) -> tuple[EquiPair, ...]:
-    """The equalities among a condition's terms, each with one side's columns on one side."""
-    mine, theirs = set(left.names), set(right.names)
-    found = []
-    for term in condition.conjuncts() if condition is not None else ():
-        if term.op not in ("=", "<=>") or len(term.args) != 2 or not all(a.inputs for a in term.args):
-            continue
-        a, b = term.args
-        if a.inputs <= mine and b.inputs <= theirs:
-            found.append(EquiPair(a, b, term.op == "<=>"))
-        elif a.inputs <= theirs and b.inputs <= mine:
-            found.append(EquiPair(b, a, term.op == "<=>"))
-    return tuple(found)
-
-
 @dataclass(frozen=True, slots=True)
 class KeyedJoin(Rel):
     """What match joins and outer joins have in common: two sides without a common column, and a condition."""
@@ -94,8 +79,18 @@ class KeyedJoin(Rel):
 
     @property
     def equi_pairs(self) -> tuple[EquiPair, ...]:
-        """The equalities among the condition's terms."""
-        return equi_pairs(self.condition, self.left, self.right)
+        """The equalities among the condition's terms, each with one side's columns on one side."""
+        left, right = set(self.left.names), set(self.right.names)
+        found = []
+        for term in self.condition.conjuncts():
+            if term.op not in ("=", "<=>") or len(term.args) != 2 or not all(a.inputs for a in term.args):
+                continue
+            a, b = term.args
+            if a.inputs <= left and b.inputs <= right:
+                found.append(EquiPair(a, b, term.op == "<=>"))
+            elif a.inputs <= right and b.inputs <= left:
+                found.append(EquiPair(b, a, term.op == "<=>"))
+        return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)

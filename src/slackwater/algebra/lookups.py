@@ -11,7 +11,7 @@ table, passes no matter what filter, and waits for nothing itself.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 from slackwater.algebra.expressions import Expr, call, col, conjunction, quote
@@ -154,7 +154,6 @@ class Probe(Rel):
         index: the rows of the index, under the names of `Indexed.fields`.
         since: the rows that are not in it, under the names of the side that is looked up; None if there are none.
         lookup: the join that this is a part of.
-        local: the rows that ask and those that came since are in one task.
 
     Precondition: no two rows of index and since together have the same key, and neither has deletes. Counter-example:
     with a delete among what came since, the row that was deleted would still be found in the index.
@@ -164,7 +163,6 @@ class Probe(Rel):
     index: Rel
     since: Rel | None
     lookup: LookupJoin
-    local: bool = field(default=False, compare=False)
     linearity: ClassVar[Linearity] = Linearity.LINEAR
     child_names: ClassVar[tuple[str, ...]] = ("asking", "index", "since")
 

@@ -351,17 +351,13 @@ class Negate(Rel):
 
 @dataclass(frozen=True, slots=True)
 class SemiJoin(Rel):
-    """Rows of `child` whose key is (or, with `anti`, is not) among those of `keys`; NULL matches NULL.
-
-    Keys that are `small` are sent to every task, unless the rows are in one task anyway (`local`).
-    """
+    """Rows of `child` whose key is (or, with `anti`, is not) among those of `keys`; NULL matches NULL."""
 
     child: Rel
     keys: Rel
     pairs: tuple[tuple[Expr, Expr], ...]
     anti: bool = False
     small: bool = field(default=True, compare=False)
-    local: bool = field(default=False, compare=False)
     linearity: ClassVar[Linearity] = Linearity.LINEAR
     child_names: ClassVar[tuple[str, ...]] = ("child", "keys")
 

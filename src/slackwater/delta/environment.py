@@ -74,7 +74,7 @@ class Environment:
         to_send: the rows of a node's full output if they are few enough to be sent to every task, or infinitely many.
         tables: rows of each table, where they are known.
         settle: keys of what waits in lookups and is to be cut down to what waits indeed, and of indexes to make anew.
-        since: how many rows, roughly, have been added to indexes since they were made, by their keys.
+        since: keys of the indexes that rows have been added to since they were made.
         carried: keys of states that stay as they are, although something below them changed.
         signed_result: the last result comes as rows added and taken away, not yet netted out.
     """
@@ -91,7 +91,7 @@ class Environment:
     tables: Mapping[str, int] = field(default_factory=dict)
     settle: frozenset[str] = frozenset()
     signed_result: bool = False
-    since: Mapping[str, int] = field(default_factory=dict)
+    since: frozenset[str] = frozenset()
     carried: set[str] = field(default_factory=set)
     steps: list[Step] = field(default_factory=list)
     reasons: dict[str, str] = field(default_factory=dict)

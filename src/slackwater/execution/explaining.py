@@ -105,7 +105,7 @@ def program_sql(view: View) -> str:
     program = compile_program(view.plan, mode, changes, weights, wanted, view.row_estimates(), sizes,
                               to_send=lambda node: rows_to_send(cards, node), signed_result=refresher.result_is_signed,
                               compare=prices.compare and not by_rule,
-                              since=added_to(view.plan, view.states, view.engine.segment_bytes), few_groups=few,
+                              since=added_to(view.states), few_groups=few,
                               result_at_hand=bool(few) and refresher.last_result() is not None)  # fmt: skip
     return program.as_sql()
 

@@ -3,25 +3,17 @@
 A refresh reads a few large inputs and many small ones. Spark starts a task for each part of each input, and a task
 costs milliseconds before its first row: what reads few rows is put in one task, and the output of every step in one
 partition.
-
-So is a join of two sides that have few rows. To send one of them to every task is a job of its own, whose rows go to
-the driver, into a hash table, and back; in one task the other side meets them where they are:
-
-    l ⋈ broadcast(r)   →   one task(l) ⋈ one task(r)
-
-Counter-example to more: rows that wait, half a million of them, would be read by one core.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from slackwater.algebra.first_rows import First, FirstChange
-from slackwater.algebra.gather import Gather, LocalJoin, LocalMatch
-from slackwater.algebra.joins import MatchJoin, OuterJoin, equi_pairs
-from slackwater.algebra.lookups import Probe
-from slackwater.algebra.nodes import Aggregate, Difference, Input, Join, Opaque, Rel, Scan, SemiJoin, TopK
+from slackwater.algebra.gather import Gather
+from slackwater.algebra.joins import MatchJoin, OuterJoin
+from slackwater.algebra.nodes import Aggregate, Difference, Input, Join, Opaque, Rel, Scan, TopK
 from slackwater.algebra.partials import AggChange, Finish, MergePartials, Partial
 from slackwater.algebra.windows import Window
 from slackwater.delta.environment import Change, Step
@@ -46,13 +38,11 @@ class InputRows:
         tables: rows of each table.
         changes: what each table's delta brings.
         states: rows of each state, by its key.
-        since: rows that came since an index was made, by its key.
     """
 
     tables: Mapping[str, int]
     changes: Mapping[str, Change]
     states: Mapping[str, int]
-    since: Mapping[str, int] = field(default_factory=dict)
 
     def read(self, rel: Rel) -> int:
         """The rows that a relation reads; the steps of a program are small, and a result has its size in no catalog."""
@@ -73,11 +63,6 @@ class InputRows:
     def light(self, rel: Rel) -> bool:
         """Whether one task reads it all in no time."""
         return self.read(rel) <= LIGHT
-
-    def met_in_one_task(self, rel: Rel) -> bool:
-        """Whether one task can also hash what came since an index was made, which is sent to every task otherwise."""
-        later = (x.name for x in rel.walk() if isinstance(x, Input) and x.name.startswith("since_"))
-        return self.read(rel) + sum(self.since.get(name.removeprefix("since_"), LIGHT + 1) for name in later) <= LIGHT
 
 
 def shuffles_much(rels: Iterable[Rel], rows: InputRows) -> bool:
@@ -112,36 +97,17 @@ def _inside(rel: Rel, rows: InputRows) -> Rel:
             return replace(node, gather=True)
         if isinstance(node, _GROUPING) and not _single(node.child) and rows.light(node.child):
             return node.with_children((Gather(node.child),))
-        if not isinstance(node, Join | MatchJoin | SemiJoin | Probe) or not rows.met_in_one_task(node):
-            return None
-        if type(node) is Join and node.broadcast and equi_pairs(node.condition, node.left, node.right):
-            return LocalJoin(_one(node.left), _one(node.right), node.condition, node.broadcast)
-        if type(node) is MatchJoin and node.broadcast and node.equi_pairs:
-            left, right = _one(node.left), _one(node.right)
-            return LocalMatch(left, right, node.condition, node.kind, node.flag, broadcast=True)
-        if isinstance(node, SemiJoin) and node.small:
-            return replace(node, child=_one(node.child), keys=_one(node.keys), local=True)
-        if isinstance(node, Probe) and node.since is not None:
-            return replace(node, asking=_one(node.asking), since=_one(node.since), local=True)
         return None
 
     return rel.transform_up(rule)
 
 
-def _one(rel: Rel) -> Rel:
-    return rel if _single(rel) else Gather(rel)
-
-
 def _single(rel: Rel) -> bool:
     """Whether the rows are in one partition anyway; groupings shuffle into one."""
-    if isinstance(rel, Probe):
-        return _single(rel.asking)
-    if isinstance(rel, SemiJoin):
-        return rel.local
-    if isinstance(rel, (Gather, LocalJoin, LocalMatch, TopK, First, FirstChange, Difference, AggChange, *_GROUPING)):
+    if isinstance(rel, (Gather, TopK, First, FirstChange, Difference, AggChange, *_GROUPING)):
         return True
     if isinstance(rel, Input):
-        return not rel.name.startswith(("state_", "since_", "index_")) and "@" not in rel.name
+        return not rel.name.startswith("state_") and "@" not in rel.name
     if isinstance(rel, Scan):
         return False
     return len(rel.children) == 1 and _single(rel.children[0])

@@ -94,7 +94,7 @@ def compile_program(
     *,
     to_send: Callable[[Rel], float] = nothing,
     settle: frozenset[str] = frozenset(),
-    since: Mapping[str, int] | None = None,
+    since: frozenset[str] = frozenset(),
     few_tasks: bool = True,
     signed_result: bool = False,
     compare: bool = False,
@@ -105,19 +105,19 @@ def compile_program(
 
     With `table_rows` at hand and `few_tasks`, small work is put in few tasks. With `compare` the change comes from
     comparing results. Full outputs of which there are few rows `to_send` are sent to every task.
-    Of the states to `settle`, what no longer waits is dropped, and indexes are made anew; to those in `since` so many
-    rows have been added. Where the aggregate at the top is one of those with
+    Of the states to `settle`, what no longer waits is dropped, and indexes are made anew; to those in `since` rows have
+    been added. Where the aggregate at the top is one of those with
     `few_groups`, the driver takes its partial rows over; with the last `result_at_hand` there, all it asks for beside
     them is the new result.
     """
-    tables, since = table_rows or {}, since or {}
+    tables = table_rows or {}
     if mode == INCREMENTAL:
         env = Environment(changes, states, wanted, rows=rows, tables=tables, to_send=to_send, settle=settle,
                           signed_result=signed_result, since=since)  # fmt: skip
         delta = result_delta(plan, env, compare=compare)
         build_missing(plan, env)
         steps = tuple(env.steps)
-        known = InputRows(tables, changes, rows, since)
+        known = InputRows(tables, changes, rows)
         heavy = shuffles_much([s.rel for s in steps] + ([delta] if delta is not None else []), known)
         if table_rows is not None and few_tasks:
             steps = gather_steps(steps, known)

@@ -223,8 +223,7 @@ class Refresher:
         few = few_groups(view.plan, self.at_hand if self._small() else {}, view.known_bytes())
         program = compile_program(view.plan, mode, self.changes, weights, wanted, view.row_estimates(), sizes,
                                   to_send=self._to_send() if with_states else nothing,
-                                  settle=self._to_settle(), few_tasks=self._small(),
-                                  since=added_to(view.plan, self.at_hand, self.engine.segment_bytes),
+                                  settle=self._to_settle(), since=added_to(self.at_hand), few_tasks=self._small(),
                                   signed_result=self.result_is_signed, compare=self._compares(),
                                   few_groups=few,
                                   result_at_hand=bool(few) and self.last_result() is not None)  # fmt: skip

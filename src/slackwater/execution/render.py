@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from slackwater.algebra import nodes as n
 from slackwater.algebra.expressions import Expr, quote
 from slackwater.algebra.first_rows import First, FirstChange
-from slackwater.algebra.gather import Gather, LocalJoin
+from slackwater.algebra.gather import Gather
 from slackwater.algebra.generate import Generate, Values
 from slackwater.algebra.joins import MatchJoin, OuterJoin, Support
 from slackwater.algebra.lookups import Probe
@@ -184,8 +184,7 @@ def _join(node: n.Join) -> str:
     if left or right:
         weight = f"l.{WEIGHT} * r.{WEIGHT}" if left and right else f"{'l' if left else 'r'}.{WEIGHT}"
         columns.append(f"{weight} AS {WEIGHT}")
-    way = "SHUFFLE_HASH" if isinstance(node, LocalJoin) else "BROADCAST"
-    hint = f"/*+ {way}({node.broadcast[0]}) */ " if node.broadcast else ""
+    hint = {"": "", "left": "/*+ BROADCAST(l) */ ", "right": "/*+ BROADCAST(r) */ "}[node.broadcast]
     kind = "CROSS JOIN" if node.condition is None else "JOIN"
     condition = "" if node.condition is None else f"\n  ON {node.condition.text}"
     listed = ", ".join(columns) or "1 AS `_`"
@@ -195,8 +194,7 @@ def _join(node: n.Join) -> str:
 def _semi_join(node: n.SemiJoin) -> str:
     keys = ", ".join(f"{theirs.text} AS _k{i}" for i, (_, theirs) in enumerate(node.pairs))
     condition = " AND ".join(f"{mine.text} <=> _k{i}" for i, (mine, _) in enumerate(node.pairs))
-    way = "SHUFFLE_HASH" if node.local else "BROADCAST"
-    hint = f"/*+ {way}(k) */ " if node.small else ""
+    hint = "/*+ BROADCAST(k) */ " if node.small else ""
     kind = "LEFT ANTI JOIN" if node.anti else "LEFT SEMI JOIN"
     source = f"(SELECT {keys} FROM {_sub(node.keys)}) AS k"
     return f"SELECT {hint}* FROM {_sub(node.child)} AS c\n{kind} {source}\n  ON {condition}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from slackwater.algebra.expressions import quote
-from slackwater.algebra.gather import LocalMatch
 from slackwater.algebra.generate import Generate, Values
 from slackwater.algebra.joins import EXISTS, SEMI, MatchJoin, OuterJoin
 from slackwater.algebra.lookups import LookupJoin, Probe
@@ -20,8 +19,7 @@ def _listed(columns: list[str], weighted: bool) -> str:
 
 def match_join(node: MatchJoin, left: str, right: str) -> str:
     """A semi or anti join; an existence join is a column that says EXISTS."""
-    way = "SHUFFLE_HASH" if isinstance(node, LocalMatch) else "BROADCAST"
-    hint = f"/*+ {way}(r) */ " if node.broadcast else ""
+    hint = "/*+ BROADCAST(r) */ " if node.broadcast else ""
     if node.kind == EXISTS:
         columns = [quote(name) for name in node.left.names]
         flag = f"EXISTS (SELECT {hint}1 FROM {right} AS r\n  WHERE {node.condition.text}) AS {quote(node.flag)}"
@@ -56,8 +54,7 @@ def probe(node: Probe, asking: str, index: str, since: str | None) -> str:
 
     columns = [f"a.{quote(f.name)}" if f.name in node.asking.names else found(f.name) for f in node.schema]
     by_key = " AND ".join(f"{p.asks.text} = {at[p.column]}" for p in lookup.pairs)
-    beside = "SHUFFLE_HASH(r)" if node.local else "BROADCAST(r)"
-    kind, hint = ("JOIN", "BROADCAST(i)") if since is None else ("LEFT JOIN", f"BROADCAST(i), {beside}")
+    kind, hint = ("JOIN", "BROADCAST(i)") if since is None else ("LEFT JOIN", "BROADCAST(i), BROADCAST(r)")
     listed = _listed(columns, node.weighted)
     text = f"SELECT /*+ {hint} */ {listed}\nFROM {asking} AS a\n{kind} {index} AS i\n  ON {by_key}"
     if since is not None:

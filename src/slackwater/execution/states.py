@@ -55,9 +55,6 @@ MEMORY_STANDS = 10.0
 UNIONS = 4
 """So many unions of its segments a state can need: of all, or of those since an index was made, with weights or not."""
 
-UNKNOWN_BYTES = 2**40
-"""What is taken for the bytes of rows that nobody has read so far: too many for everything."""
-
 TASK_BYTES = 16_000_000
 """A task is worth its price for so many bytes of a state."""
 
@@ -354,16 +351,9 @@ def untouched_states(plan: Rel, states: Mapping[str, State], changed: frozenset[
     return {key: state for key, state in states.items() if key not in touched}
 
 
-def added_to(plan: Rel, states: Mapping[str, State], sizes: Mapping[int, int]) -> dict[str, int]:
-    """The indexes that rows have come to since they were made, and how many rows, by the bytes of their segments."""
-    added = {key: state.segments[1:] for key, state in states.items() if state.indexed and len(state.segments) > 1}
-    if not added:
-        return {}
-    widths = {node_key(node): row_bytes(node) for node in plan.keepable()}
-    return {
-        key: sum(sizes.get(s.rdd_id, UNKNOWN_BYTES) for s in segments) // widths[key]
-        for key, segments in added.items()
-    }  # fmt: skip
+def added_to(states: Mapping[str, State]) -> frozenset[str]:
+    """The indexes that rows have come to since they were made."""
+    return frozenset(key for key, state in states.items() if state.indexed and len(state.segments) > 1)
 
 
 def few_groups(plan: Rel, states: Mapping[str, State], sizes: Mapping[str, int]) -> frozenset[str]:
