@@ -10,16 +10,17 @@ import pytest
 
 from slackwater.bench.iqp import FIGURES
 from slackwater.bench.iqp_experiment import LIMIT, Experiment, Run, Way
-from slackwater.bench.iqp_figures import LATE_HELD_BACK, SMALL_WARM_UPS, late_data_alone
+from slackwater.bench.iqp_figures import LATE_HELD_BACK, REHEARSED_HELD_BACK, SMALL_WARM_UPS, late_data_alone
 from slackwater.bench.tpch_data import BUCKETS, HELD_BACK
 from slackwater.cli_output import Steps
 from slackwater.execution.reports import Refresh
 
 
-class Rehearsal(Experiment):
+class Dry(Experiment):
     """An experiment of which only the slices are real."""
 
-    def __init__(self, held_back: float) -> None:
+    def __init__(self, held_back: float, rehearsal: bool = False) -> None:
+        self.rehearsal = rehearsal
         view = SimpleNamespace(state_bytes=lambda: 1_000, drop=lambda: None)
         table = SimpleNamespace(count=lambda: 1_000_000)
         self.engine: Any = SimpleNamespace(table=lambda name: table, create_view=lambda *args, **more: view)
@@ -58,16 +59,24 @@ class Rehearsal(Experiment):
 ])  # fmt: skip
 def test_enough_is_held_back_and_medians_are_of_three(figure: int, counted: dict[str, int]) -> None:
     for make in (*FIGURES[figure].make, *FIGURES[figure].alone):
-        rehearsal = Rehearsal(FIGURES[figure].held_back)
-        make(rehearsal, [3, 8])
-        assert {label: rehearsal.counted.count(label) for label in rehearsal.counted} == counted
+        dry = Dry(FIGURES[figure].held_back)
+        make(dry, [3, 8])
+        assert {label: dry.counted.count(label) for label in dry.counted} == counted
 
 
-class Seen(Rehearsal):
-    """A rehearsal with views, which note which of them were refreshed, delta by delta."""
+@pytest.mark.parametrize("figure", [n for n, figure in FIGURES.items() if figure.rehearsed])
+def test_a_rehearsal_counts_nothing_and_has_the_rows_it_needs(figure: int) -> None:
+    for make in (*FIGURES[figure].make, *FIGURES[figure].alone):
+        dry = Dry(FIGURES[figure].rehearsed, rehearsal=True)
+        assert make(dry, [3, 8]) == [] and dry.counted == []
+        dry.verified()
 
-    def __init__(self, held_back: float, labels: Sequence[str]) -> None:
-        super().__init__(held_back)
+
+class Seen(Dry):
+    """A dry run with views, which note which of them were refreshed, delta by delta."""
+
+    def __init__(self, held_back: float, labels: Sequence[str], rehearsal: bool = False) -> None:
+        super().__init__(held_back, rehearsal)
         self.refreshed: list[list[str]] = []
         self.views = [(Way(3, label), self._view(label), Run(3, label)) for label in labels]
 
@@ -92,11 +101,13 @@ def test_every_other_delta_goes_through_the_ways_backwards_and_warm_ups_are_note
 
 
 def test_a_recompute_alone_beside_auto_needs_few_warm_ups() -> None:
-    seen = Seen(LATE_HELD_BACK, ("rebatch", "auto"))
+    seen = Seen(REHEARSED_HELD_BACK, ("rebatch", "auto"), rehearsal=True)
     late_data_alone(seen, [3])
-    warm = seen.refreshed[:SMALL_WARM_UPS]
+    assert len(seen.refreshed) == 2 + SMALL_WARM_UPS
     assert all("auto" in some for some in seen.refreshed)
-    assert sum("rebatch" in some for some in warm) == 3
-    assert "rebatch" in warm[0], "its first refresh is compared with those of the others"
-    assert all("rebatch" in some for some in seen.refreshed[SMALL_WARM_UPS - 1 :])
-    assert len(seen.refreshed) == SMALL_WARM_UPS + 5
+    assert [("rebatch" in some) for some in seen.refreshed[:3]] == [True] * 3, "the large ones and the first small one"
+    assert sum("rebatch" in some for some in seen.refreshed[2:]) == 3
+    assert "rebatch" in seen.refreshed[-1]
+    counted = Seen(LATE_HELD_BACK, ("rebatch", "auto"))
+    late_data_alone(counted, [3])
+    assert [sorted(some) for some in counted.refreshed] == [["auto", "rebatch"]] * 5

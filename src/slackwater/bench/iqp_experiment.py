@@ -105,8 +105,10 @@ class Experiment:
 
     def __init__(
         self, engine: Engine, slices: Slices, held_back: float, steps: Steps, *,
-        queries: Mapping[int, str] = QUERIES, growing: Sequence[str] = HELD_BACK,
+        queries: Mapping[int, str] = QUERIES, growing: Sequence[str] = HELD_BACK, rehearsal: bool = False,
     ) -> None:  # fmt: skip
+        """`rehearsal` says that nothing will be counted, nor proved: it is to warm Java up for the run that is."""
+        self.rehearsal = rehearsal
         self.engine, self.slices, self.steps = engine, slices, steps
         self.queries, self.growing = queries, tuple(growing)
         self.views: list[tuple[Way, View, Run]] = []

@@ -15,15 +15,17 @@ WARM_UPS = 5
 REPEATS = 3
 """So many deltas of a kind are measured; the median counts."""
 
-SMALL_WARM_UPS = 20
-SMALL_WARM_UP = 0.0005
-"""Before late data come so many small deltas, for all ways alike: a small refresh is little but code of Spark's driver,
-which takes some twenty rounds to be compiled by Java."""
-
 LATE = (("9%", 0.09, 1), ("0.9%", 0.009, 1), ("0.1%", 0.001, REPEATS))
 """The late deltas: their name, their share of the rows, and how often they come. The last can come again, the first
 could not: 9% more of the rows each time would be another experiment."""
-LATE_HELD_BACK = round(SMALL_WARM_UPS * SMALL_WARM_UP + sum(share * times for _, share, times in LATE), 6)
+LATE_HELD_BACK = round(sum(share * times for _, share, times in LATE), 6)
+
+SMALL_WARM_UPS = 20
+SMALL_WARM_UP = 0.0005
+"""When late data are rehearsed, so many small deltas come after the large ones: a small refresh is little but code of
+Spark's driver, which takes some twenty rounds to be compiled by Java."""
+REHEARSED = (LATE[0][:2], LATE[1][:2], *[("small", SMALL_WARM_UP)] * SMALL_WARM_UPS)
+REHEARSED_HELD_BACK = round(sum(share for _, share in REHEARSED), 6)
 
 FEW_WARM_UPS = 3
 """So many of them are enough for a recompute, where refreshes of large tables take long."""
@@ -50,14 +52,14 @@ def late_data(experiment: Experiment, queries: Sequence[int]) -> list[Run]:
     Those that keep much have the memory, and the tables, to themselves: a heap that is full of one way's states would
     slow down the others.
     """
-    told = expected(experiment.engine, SMALL_WARM_UP)
+    told = expected(experiment.engine, LATE[0][1])
     experiment.add([Way(q, s, s, told) for q in queries for s in ("rebatch", "auto", "plain")])
     return _late(experiment)
 
 
 def late_data_alone(experiment: Experiment, queries: Sequence[int]) -> list[Run]:
     """Figure 3 for `auto` and `rebatch` alone, for large scale factors."""
-    told = expected(experiment.engine, SMALL_WARM_UP)
+    told = expected(experiment.engine, LATE[0][1])
     experiment.add([Way(q, s, s, told) for q in queries for s in ("rebatch", "auto")])
     return _late(experiment, few="rebatch")
 
@@ -67,7 +69,7 @@ def late_data_higher_order(experiment: Experiment, queries: Sequence[int]) -> li
 
     Some of their joins are near to cross products: an initial run that takes too long is given up.
     """
-    told = expected(experiment.engine, SMALL_WARM_UP)
+    told = expected(experiment.engine, LATE[0][1])
     for query in queries:
         experiment.start_limited(Way(query, "higher_order", "higher_order", told), PATIENCE)
     return _late(experiment)
@@ -75,25 +77,26 @@ def late_data_higher_order(experiment: Experiment, queries: Sequence[int]) -> li
 
 def late_data_kept(experiment: Experiment, queries: Sequence[int]) -> list[Run]:
     """Figure 3 once more, for the strategy that keeps both inputs of every join."""
-    told = expected(experiment.engine, SMALL_WARM_UP)
+    told = expected(experiment.engine, LATE[0][1])
     experiment.add([Way(q, "incremental", "incremental", told) for q in queries])
     return _late(experiment)
 
 
 def _late(experiment: Experiment, few: str = "") -> list[Run]:
-    """All late deltas after the warm-ups; one way may do with few of these, its first and its last among them.
+    """All late deltas, or their rehearsal; in that, one way may do with few of the small ones.
 
     Between them the tables move on. It lags behind by half of them at most, for the changes that a view has not read
     yet cannot be merged, and a pile of them would slow down the others.
     """
-    coming = [("warm-up", SMALL_WARM_UP)] * SMALL_WARM_UPS
-    coming += [(label, share) for label, share, times in LATE for _ in range(times)]
-    taken = {round(turn * (SMALL_WARM_UPS - 1) / (FEW_WARM_UPS - 1)) for turn in range(FEW_WARM_UPS)}
+    counted = not experiment.rehearsal
+    coming = [(label, share) for label, share, times in LATE for _ in range(times)] if counted else list(REHEARSED)
+    large = len(coming) - SMALL_WARM_UPS
+    taken = {large + round(turn * (SMALL_WARM_UPS - 1) / (FEW_WARM_UPS - 1)) for turn in range(FEW_WARM_UPS)}
     for turn, ((label, share), (_, then)) in enumerate(zip(coming, [*coming[1:], coming[-1]], strict=True)):
         experiment.foresee(then)
-        counted = label != "warm-up"
-        experiment.delta(label, share, counted=counted, but=() if counted or turn in taken else (few,))
-    return experiment.verified()
+        left_out = () if counted or turn < large or turn in taken else (few,)
+        experiment.delta(label, share, counted=counted, but=left_out)
+    return experiment.verified() if counted else []
 
 
 def wrong_sizes(experiment: Experiment, queries: Sequence[int]) -> list[Run]:
