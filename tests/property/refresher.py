@@ -7,7 +7,8 @@ from dataclasses import replace
 from slackwater.algebra import nodes as n
 from slackwater.algebra.first_rows import First, FirstRowsGone
 from slackwater.algebra.interpreter import Bag, Catalogue, evaluate
-from slackwater.algebra.lookups import Indexed, Waiting, unsettled
+from slackwater.algebra.joins import Support
+from slackwater.algebra.lookups import Indexed, Waiting, unsettled, waiting_among
 from slackwater.algebra.partials import MergePartials, partial_schema
 from slackwater.algebra.printer import node_key, tree_text
 from slackwater.delta.aggregate import keeps_partials
@@ -37,6 +38,8 @@ class Refresher:
         self.started = False
         self.gone = 0
         """How often too many of the first rows went."""
+        self.looked_behind = 0
+        """How often what waits behind was found in the tables."""
 
     def reference(self) -> Bag:
         """The query over the tables as they are."""
@@ -116,14 +119,24 @@ class Refresher:
                 self.weighted[key] = False
 
     def _settle(self, key: str, node: Waiting) -> None:
-        """Leave out what no longer waits, as far as the states at hand tell."""
-        behind = [node_key(lookup.waiting) for lookup, _ in node.path.lookups]
-        if self.weighted[key] or not set(behind) <= set(self.states):
+        """Leave out what no longer waits, as far as the states and tables at hand tell."""
+        if self.weighted[key]:
             return
-        held = [n.Input(f"w{at}", self.nodes[k].schema, self.weighted[k]) for at, k in enumerate(behind)]
         now = Catalogue({(t, ""): b for t, b in self.tables.items()}, {"held": self.states[key]})
-        now.inputs |= {f"w{at}": self.states[k] for at, k in enumerate(behind)}
-        left = unsettled(node, n.Input("held", node.schema), node.path.scan, held, few=True)
+        rows = n.Input("held", node.schema)
+        keys = n.Project(Support(rows), tuple(n.Item(f"b{i}", p.asks) for i, p in enumerate(node.pairs)))
+        held: list[n.Rel] = []
+        for at, (lookup, columns) in enumerate(node.path.lookups):
+            behind = node_key(lookup.waiting)
+            if behind in self.states:
+                held.append(n.Input(f"w{at}", self.nodes[behind].schema, self.weighted[behind]))
+                now.inputs[f"w{at}"] = self.states[behind]
+            elif (found := waiting_among(lookup, columns, keys)) is not None:
+                held.append(found)
+                self.looked_behind += 1
+            else:
+                return
+        left = unsettled(node, rows, node.path.scan, held, few=True)
         self.states[key] = self.evaluate(left, now)
 
     def check_states(self) -> None:

@@ -142,6 +142,27 @@ def test_what_waits_is_kept_from_the_start(plan: n.Rel, history: list[dict[str, 
             engine.check_states()
 
 
+def test_what_waits_behind_is_found_in_the_tables() -> None:
+    """Where it is not kept, and what waits for it is cut down after every refresh."""
+    looked = []
+
+    @settings(max_examples=300, deadline=None)
+    @given(plan=lookups(), history=keyed_histories(6, deletes=False))
+    def check(plan: n.Rel, history: list[dict[str, Bag]]) -> None:
+        engine = Refresher(marked(plan))
+        waiting = {key: x for key, x in engine.nodes.items() if isinstance(x, Waiting)}
+        behind = {node_key(lookup.waiting) for x in waiting.values() for lookup, _ in x.path.lookups}
+        for changes in history:
+            engine.refresh(changes, frozenset(waiting.keys() - behind))
+            assert engine.result == engine.reference(), tree_text(engine.plan)
+            engine.compact()
+            engine.check_states()
+        looked.append(engine.looked_behind)
+
+    check()
+    assert sum(looked) > 20, "else nothing was tried"
+
+
 @settings(max_examples=200, deadline=None)
 @given(plan=lookups(), history=keyed_histories(4, deletes=False))
 def test_old_rows_are_not_read_again(plan: n.Rel, history: list[dict[str, Bag]]) -> None:

@@ -191,7 +191,7 @@ def test_states_that_grew_when_they_were_merged_are_fitted_again(
     hold(other, {"x": (50, 1.0, two)})
     merged = State("m", "m", (Rows(4).segment(),), False)
     monkeypatch.setattr(compaction, "STATE_SEGMENTS", 0)
-    monkeypatch.setattr(compaction, "_merged", lambda view, state, spark: merged if state.key == "m" else state)
+    monkeypatch.setattr(compaction, "_merged", lambda view, state, spark, early: merged if state.key == "m" else state)
     monkeypatch.setattr(compaction, "stored_bytes", lambda spark, segments, known: {2: 100, 4: size})
     monkeypatch.setattr(sw.Engine, "sessions", SimpleNamespace(get=lambda kind, settings: None))
     engine._spark = cast(Any, object())

@@ -11,7 +11,7 @@ table, passes no matter what filter, and waits for nothing itself.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from slackwater.algebra.expressions import Expr, call, col, conjunction, quote
@@ -277,6 +277,30 @@ def unsettled(
         )
     )
     return plain_bag(MatchJoin(Filter(rows, there), settled, matched, ANTI, "", broadcast or few))
+
+
+def waiting_among(lookup: LookupJoin, columns: Sequence[str], named: Rel, at: str = "") -> Rel | None:
+    """What waits in a lookup, of its rows with the keys that are named: for where no state holds it.
+
+    None where the rows are more than a table's that were filtered and renamed, or wait for others in turn.
+
+    Args:
+        lookup: where it waits.
+        columns: the columns of its rows that are the key.
+        named: the keys; rows of as many columns, without deletes.
+        at: the time of the tables, as `Scan.at` tells it.
+    """
+    node = lookup.waiting
+    if node.path.lookups or not all(isinstance(x, Scan | Filter | Project) for x in node.rows.walk()):
+        return None
+    rows = node.rows.transform_up(lambda x: replace(x, at=at) if isinstance(x, Scan) else None)
+    dtypes = {f.name: f.dtype for f in rows.schema}
+    same = (
+        call("=", col(c, dtypes[c]), col(f.name, f.dtype), dtype="boolean")
+        for c, f in zip(columns, named.schema, strict=True)
+    )
+    found = MatchJoin(rows, named, conjunction(tuple(same)), SEMI, "", True)
+    return unsettled(node, found, replace(node.path.scan, at=at), (), few=True)
 
 
 def _index_of(node: LookupJoin) -> Indexed | None:

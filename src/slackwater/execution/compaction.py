@@ -8,6 +8,7 @@ a view that reads them and after changes of the table itself.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -26,9 +27,10 @@ from slackwater.execution.failures import first_line
 from slackwater.execution.fitting import fit_all, sizes_of
 from slackwater.execution.render import WEIGHT, consolidated, render
 from slackwater.execution.results import ResultReader
-from slackwater.execution.settling import still_waiting
+from slackwater.execution.settling import NAMED, still_waiting
 from slackwater.execution.small_results import merge_small
 from slackwater.execution.states import State, StateSegment, checkpoint, release, stored_bytes
+from slackwater.planning.cardinality import row_bytes
 from slackwater.storage.faults import crash_point
 from slackwater.storage.records import NewSegment, SegmentRecord
 from slackwater.storage.relations import BORN, FILE, POSITION, RelationReader
@@ -47,8 +49,14 @@ TABLE_SEGMENTS = 16
 GROWN = 0.5
 """The share of the first segment that the others may reach before it is rewritten too."""
 LOOSE = 64_000_000
-"""What is added to the rows that wait in a lookup may be settled: beyond so many bytes, and as many as the first
-segment has, it is found out. What waits is therefore never merged whole: that may hold deletes of what was settled."""
+"""What is added to the rows that wait in a lookup may be settled. Where more than so many bytes, and as many as the
+first segment has, are left after it was looked up, or it could not be, the next refresh makes the state anew. What
+waits is never merged whole: that may hold deletes of what was settled."""
+TIGHT = 0.8
+"""From this share of the budget on, the rows that wait are looked up early: memory that waits in vain would cost a
+state."""
+LITTLE = 0.1
+"""They are looked up early once this share of the budget has been added to them."""
 SINCE = 0.3
 """When so much, against the bytes of an index, has come since it was made, it is made anew."""
 KEEP_VERSIONS = 100
@@ -60,14 +68,16 @@ def piles_up(result: int, tables: Iterable[int]) -> bool:
     return result > RESULT_SEGMENTS or any(count > TABLE_SEGMENTS for count in tables)
 
 
-def compact(view: View, *, files: bool = True) -> None:
+def compact(view: View, *, files: bool = True, room: float = math.inf) -> None:
     """Merge what has piled up under a view: state segments and, unless their files are few, result and table segments.
+
+    `room` are the bytes that the view's states may occupy.
 
     The refresh has been committed. Whatever fails here, a full disk too, must not be told as if it had not, and it must
     not be tried again, for its changes would be applied a second time: it is the next one that merges.
     """
     try:
-        compact_states(view)
+        compact_states(view, room)
         if files:
             result, tables = _piled_up(view)
             compact_result(view, result)
@@ -85,20 +95,35 @@ def _piled_up(view: View) -> tuple[tuple[SegmentRecord, ...], dict[str, tuple[Se
         return catalog.segments(owner), {name: catalog.segments(catalog.table(name).owner) for name in names}
 
 
-def compact_states(view: View) -> None:
-    """Merge the segments of each state that has too many."""
+def compact_states(view: View, room: float = math.inf) -> None:
+    """Merge the segments of each state that has too many, and what takes memory that is needed."""
     spark, made = None, []
+    in_the_way = _in_the_way(view, room)
     for state in list(view.states.values()):
-        if len(state.segments) <= STATE_SEGMENTS:
+        early = state.key in in_the_way
+        if len(state.segments) <= STATE_SEGMENTS and not early:
             continue
         if spark is None:
             spark = view.engine.sessions.get("delta", view.settings)
-        merged = _merged(view, state, spark)
+        merged = _merged(view, state, spark, early=early)
         replace_everywhere(view, state, merged)
         release_unused(view.engine, (s for s in state.segments if s.rdd_id not in merged.rdd_ids()))
         made.append(merged)
     if made:
         _measure_again(view.engine, made)
+
+
+def _in_the_way(view: View, room: float) -> frozenset[str]:
+    """The rows that wait to which much has been added, where the budget is nearly used up."""
+    if view.state_bytes() <= TIGHT * room:
+        return frozenset()
+    added = {
+        key: state.segments[1:]
+        for key, state in view.states.items()
+        if len(state.segments) > 2 and isinstance(view.state_node(key), Waiting)
+    }
+    sizes = stored_bytes(view.engine.spark, [s for some in added.values() for s in some], view.engine.segment_bytes)
+    return frozenset(key for key, some in added.items() if sum(sizes.get(s.rdd_id, 0) for s in some) >= LITTLE * room)
 
 
 def _measure_again(engine: Engine, merged: Sequence[State]) -> None:
@@ -110,31 +135,46 @@ def _measure_again(engine: Engine, merged: Sequence[State]) -> None:
     fit_all(engine)
 
 
-def _merged(view: View, state: State, spark: SparkSession) -> State:
+def _merged(view: View, state: State, spark: SparkSession, *, early: bool) -> State:
     sizes = stored_bytes(view.engine.spark, state.segments, view.engine.segment_bytes)
     first, *rest = state.segments
-    grown = sum(sizes.get(s.rdd_id, 0) for s in rest)
-    whole = grown > GROWN * sizes.get(first.rdd_id, 0)
+    base, grown = sizes.get(first.rdd_id, 0), sum(sizes.get(s.rdd_id, 0) for s in rest)
     node = view.state_node(state.key)
-    if state.indexed:
-        if grown > SINCE * sizes.get(first.rdd_id, 0):
-            view.grown.add(state.key)
-        whole = False
-    elif isinstance(node, Waiting):
-        if grown <= LOOSE and view.arrivals.ripe(node, state, sizes.get(first.rdd_id, 0)):
-            segment = _settled(view, state, spark, spark._sc.defaultParallelism)
-            if segment is not None:
-                return replace(state, segments=(segment,))
-        if grown > LOOSE + sizes.get(first.rdd_id, 0):
-            view.grown.add(state.key)
-        whole = False
+    if isinstance(node, Waiting):
+        return _merged_waiting(view, state, node, spark, base, grown, early=early)
+    if state.indexed and grown > SINCE * base:
+        view.grown.add(state.key)
+    whole = grown > GROWN * base and not state.indexed
     merged = replace(state, segments=state.segments if whole else tuple(rest))
-    parts = 1 if grown < 64_000_000 and not whole else 2
-    segment = _settled(view, merged, spark, parts) if grown <= LOOSE else None
+    _, segment = checkpoint(
+        _consolidated(view, merged, spark, whole=whole).coalesce(_tasks(grown, whole=whole)), eager=True
+    )
+    return replace(state, segments=(segment,) if whole else (first, segment))
+
+
+def _merged_waiting(view: View, state: State, node: Waiting, spark: SparkSession, base: int, grown: int, *,
+                    early: bool) -> State:  # fmt: skip
+    """What waits, with what was added looked up where that can be done; where not, the next refresh makes it anew."""
+    first, *rest = state.segments
+    most = NAMED * row_bytes(node)
+    if base + grown <= most and (early or view.arrivals.ripe(node, state, base)):
+        segment = _settled(view, state, spark, spark._sc.defaultParallelism)
+        if segment is not None:
+            return replace(state, segments=(segment,))
+    added, left = replace(state, segments=tuple(rest)), grown
+    parts = _tasks(grown, whole=False)
+    segment = _settled(view, added, spark, parts) if grown <= most else None
+    if segment is not None:
+        left = stored_bytes(view.engine.spark, [segment], view.engine.segment_bytes).get(segment.rdd_id, 0)
+    if left > LOOSE + base or (early and segment is None):
+        view.grown.add(state.key)
     if segment is None:
-        _, segment = checkpoint(_consolidated(view, merged, spark, whole=whole).coalesce(parts), eager=True)
-    kept = (segment,) if whole else (first, segment)
-    return replace(state, segments=kept)
+        _, segment = checkpoint(_consolidated(view, added, spark, whole=False).coalesce(parts), eager=True)
+    return replace(state, segments=(first, segment))
+
+
+def _tasks(grown: int, *, whole: bool) -> int:
+    return 1 if grown < 64_000_000 and not whole else 2
 
 
 def _settled(view: View, state: State, spark: SparkSession, parts: int) -> StateSegment | None:

@@ -78,9 +78,6 @@ if TYPE_CHECKING:
 SMALL_DELTA = 300_000
 """Up to so many changed rows, one partition a shuffle is the fastest."""
 
-TIGHT = 0.8
-"""From this share of the budget on, what waits in lookups is cut down as soon as it can be."""
-
 GROWN = 1.25
 """What filters keep is sampled again when a table has become so many times larger or smaller."""
 
@@ -246,16 +243,9 @@ class Refresher:
         return sum(c.inserted + c.deleted for c in self.changes.values()) <= SMALL_DELTA
 
     def _to_settle(self) -> frozenset[str]:
-        """What waits and has grown enough: one state at a time, for it costs as much as several refreshes.
-
-        Where the budget is nearly used up, whatever has been added to: memory that waits in vain would cost a state.
-        """
+        """What has grown enough to be made anew: one state at a time, for it costs as much as several refreshes."""
         view = self.view
         grown = {key for key in view.grown & set(self.at_hand) if self._can_settle(key)}
-        if not grown and view.state_bytes() > TIGHT * self.free():
-            waiting = {node_key(x) for x in view.plan.keepable() if isinstance(x, Waiting)}
-            loose = {key for key in waiting & set(self.at_hand) if len(self.at_hand[key].segments) > 2}
-            grown = {key for key in loose if self._can_settle(key)}
         return frozenset(sorted(grown, key=lambda key: -view.known_bytes().get(key, 0))[:1])
 
     def _can_settle(self, key: str) -> bool:
@@ -477,7 +467,7 @@ class Refresher:
         release(s for s in outcome.temporary if s.rdd_id not in used)
         wait(outcome.sending)  # what fails here fails again where it is read
         self.timer.phase("commit")
-        compact(view, files=self._may_pile_up(len(outcome.segments)))
+        compact(view, files=self._may_pile_up(len(outcome.segments)), room=self.free())
         self.timer.phase("compact")
         return replace(report, seconds=self.timer.total())
 

@@ -11,13 +11,14 @@ then every refresh reads all of it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, SparkSession
 
-from slackwater.algebra.lookups import Waiting, unsettled
-from slackwater.algebra.nodes import Input, Scan
+from slackwater.algebra.joins import Support
+from slackwater.algebra.lookups import Waiting, unsettled, waiting_among
+from slackwater.algebra.nodes import Input, Item, Project, Rel, Scan
 from slackwater.algebra.printer import node_key
 from slackwater.execution.binding import name_frame
 from slackwater.execution.leaves import leaves
@@ -66,23 +67,28 @@ class Arrivals:
 
 
 def still_waiting(view: View, added: State, spark: SparkSession) -> DataFrame | None:
-    """The rows of some segments whose match may still come; None where that cannot be told from what is at hand.
+    """The rows of some segments whose match may still come; None where that cannot be told.
 
-    Deletes among them may be of rows in other segments, and what waits behind a row that waits must be known.
+    Deletes among them may be of rows in other segments. What waits behind a row that waits must be known, from a state
+    or from the tables.
     """
     node = view.state_node(added.key)
     if not isinstance(node, Waiting) or added.weighted:
         return None
-    path = node.path
-    behind = [view.states.get(node_key(lookup.waiting)) for lookup, _ in path.lookups]
-    held = []
-    for at, (state, (lookup, _)) in enumerate(zip(behind, path.lookups, strict=True)):
-        if state is None:
+    path, rows = node.path, Input("sw@added", node.schema, False)
+    keys = Project(Support(rows), tuple(Item(f"sw@b{i}", pair.asks) for i, pair in enumerate(node.pairs)))
+    held: list[Rel] = []
+    for at, (lookup, columns) in enumerate(path.lookups):
+        state = view.states.get(node_key(lookup.waiting))
+        if state is not None:
+            name_frame(spark, f"sw@behind{at}", state.scan(spark), lasts=False)
+            held.append(Input(f"sw@behind{at}", lookup.waiting.schema, state.weighted))
+        elif (behind := waiting_among(lookup, columns, keys, "new")) is not None:
+            held.append(behind)
+        else:
             return None
-        name_frame(spark, f"sw@behind{at}", state.scan(spark), lasts=False)
-        held.append(Input(f"sw@behind{at}", lookup.waiting.schema, state.weighted))
-    (table,) = leaves(view.engine, [path.scan.table]).values()
-    name_frame(spark, table_view(path.scan.table, "new"), table.snapshot(spark, view.version), lasts=False)
+    found = unsettled(node, rows, replace(path.scan, at="new"), held, few=True)
     name_frame(spark, "sw@added", added.scan(spark), lasts=False)
-    keys = Scan(path.scan.table, path.scan.fields, path.scan.positions, "new")
-    return spark.sql(render(unsettled(node, Input("sw@added", node.schema, False), keys, held, few=True)))
+    for name, table in leaves(view.engine, sorted({x.table for x in found.walk() if isinstance(x, Scan)})).items():
+        name_frame(spark, table_view(name, "new"), table.snapshot(spark, view.version), lasts=False)
+    return spark.sql(render(found))
