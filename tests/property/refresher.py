@@ -7,8 +7,7 @@ from dataclasses import replace
 from slackwater.algebra import nodes as n
 from slackwater.algebra.first_rows import First, FirstRowsGone
 from slackwater.algebra.interpreter import Bag, Catalogue, evaluate
-from slackwater.algebra.joins import Support
-from slackwater.algebra.lookups import Indexed, Waiting, unsettled, waiting_among
+from slackwater.algebra.lookups import Indexed, Waiting, unsettled, unsettled_among
 from slackwater.algebra.partials import MergePartials, partial_schema
 from slackwater.algebra.printer import node_key, tree_text
 from slackwater.delta.aggregate import keeps_partials
@@ -123,21 +122,20 @@ class Refresher:
         if self.weighted[key]:
             return
         now = Catalogue({(t, ""): b for t, b in self.tables.items()}, {"held": self.states[key]})
-        rows = n.Input("held", node.schema)
-        keys = n.Project(Support(rows), tuple(n.Item(f"b{i}", p.asks) for i, p in enumerate(node.pairs)))
-        held: list[n.Rel] = []
-        for at, (lookup, columns) in enumerate(node.path.lookups):
-            behind = node_key(lookup.waiting)
-            if behind in self.states:
-                held.append(n.Input(f"w{at}", self.nodes[behind].schema, self.weighted[behind]))
-                now.inputs[f"w{at}"] = self.states[behind]
-            elif (found := waiting_among(lookup, columns, keys)) is not None:
-                held.append(found)
-                self.looked_behind += 1
-            else:
-                return
-        left = unsettled(node, rows, node.path.scan, held, few=True)
-        self.states[key] = self.evaluate(left, now)
+        missing = []
+
+        def known(waiting: Waiting) -> n.Rel | None:
+            behind = node_key(waiting)
+            if behind not in self.states:
+                missing.append(behind)
+                return None
+            now.inputs[behind] = self.states[behind]
+            return n.Input(behind, waiting.schema, self.weighted[behind])
+
+        left = unsettled_among(node, n.Input("held", node.schema), known)
+        if left is not None:
+            self.looked_behind += len(missing)
+            self.states[key] = self.evaluate(left, now)
 
     def check_states(self) -> None:
         """Each state holds what its node gives."""

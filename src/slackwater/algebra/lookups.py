@@ -10,7 +10,7 @@ table, passes no matter what filter, and waits for nothing itself.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -279,27 +279,41 @@ def unsettled(
     return plain_bag(MatchJoin(Filter(rows, there), settled, matched, ANTI, "", broadcast or few))
 
 
-def waiting_among(lookup: LookupJoin, columns: Sequence[str], named: Rel, at: str = "") -> Rel | None:
-    """What waits in a lookup, of its rows with the keys that are named: for where no state holds it.
-
-    None where the rows are more than a table's that were filtered and renamed, or wait for others in turn.
+def unsettled_among(node: Waiting, rows: Rel, known: Callable[[Waiting], Rel | None], at: str = "") -> Rel | None:
+    """Those of a few rows whose match may still come; None where that cannot be told.
 
     Args:
-        lookup: where it waits.
-        columns: the columns of its rows that are the key.
-        named: the keys; rows of as many columns, without deletes.
+        node: whose rows they are.
+        rows: the rows, without deletes.
+        known: what waits in another lookup; None where it is not kept, and is then sought in the tables.
         at: the time of the tables, as `Scan.at` tells it.
     """
-    node = lookup.waiting
+    keys = Project(Support(rows), tuple(Item(f"sw@b{i}", pair.asks) for i, pair in enumerate(node.pairs)))
+    held = []
+    for lookup, columns in node.path.lookups:
+        behind = known(lookup.waiting)
+        if behind is None:
+            behind = _waiting_for_keys(lookup.waiting, columns, keys, at)
+        if behind is None:
+            return None
+        held.append(behind)
+    return unsettled(node, rows, replace(node.path.scan, at=at), held, few=True)
+
+
+def _waiting_for_keys(node: Waiting, columns: Sequence[str], keys: Rel, at: str) -> Rel | None:
+    """What waits, of the rows whose columns are among some keys.
+
+    None where the rows are more than a table's that were filtered and renamed, or wait for others in turn.
+    """
     if node.path.lookups or not all(isinstance(x, Scan | Filter | Project) for x in node.rows.walk()):
         return None
     rows = node.rows.transform_up(lambda x: replace(x, at=at) if isinstance(x, Scan) else None)
     dtypes = {f.name: f.dtype for f in rows.schema}
     same = (
         call("=", col(c, dtypes[c]), col(f.name, f.dtype), dtype="boolean")
-        for c, f in zip(columns, named.schema, strict=True)
+        for c, f in zip(columns, keys.schema, strict=True)
     )
-    found = MatchJoin(rows, named, conjunction(tuple(same)), SEMI, "", True)
+    found = MatchJoin(rows, keys, conjunction(tuple(same)), SEMI, "", True)
     return unsettled(node, found, replace(node.path.scan, at=at), (), few=True)
 
 

@@ -4,21 +4,21 @@ A refresh adds all that comes to the rows that wait, also what found its match i
 whether it is settled would cost every refresh a query. Most rows come with their match or after it. So what a merge of
 segments would copy is looked up once instead, in the keys of the table as of the view's version, and little is left.
 
-What waited from the first is looked up as well once so many matches have come that most of it may have found one. Until
-then every refresh reads all of it.
+What waited from the first is looked up as well once so many matches have come that most of it may have found one, or
+once memory is short. Until then every refresh reads all of it.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, SparkSession
 
-from slackwater.algebra.joins import Support
-from slackwater.algebra.lookups import Waiting, unsettled, waiting_among
-from slackwater.algebra.nodes import Input, Item, Project, Rel, Scan
+from slackwater.algebra.lookups import Waiting, unsettled_among
+from slackwater.algebra.nodes import Input, Rel, Scan
 from slackwater.algebra.printer import node_key
 from slackwater.execution.binding import name_frame
 from slackwater.execution.leaves import leaves
@@ -75,19 +75,19 @@ def still_waiting(view: View, added: State, spark: SparkSession) -> DataFrame | 
     node = view.state_node(added.key)
     if not isinstance(node, Waiting) or added.weighted:
         return None
-    path, rows = node.path, Input("sw@added", node.schema, False)
-    keys = Project(Support(rows), tuple(Item(f"sw@b{i}", pair.asks) for i, pair in enumerate(node.pairs)))
-    held: list[Rel] = []
-    for at, (lookup, columns) in enumerate(path.lookups):
-        state = view.states.get(node_key(lookup.waiting))
-        if state is not None:
-            name_frame(spark, f"sw@behind{at}", state.scan(spark), lasts=False)
-            held.append(Input(f"sw@behind{at}", lookup.waiting.schema, state.weighted))
-        elif (behind := waiting_among(lookup, columns, keys, "new")) is not None:
-            held.append(behind)
-        else:
+    numbers = itertools.count()
+
+    def known(waiting: Waiting) -> Rel | None:
+        state = view.states.get(node_key(waiting))
+        if state is None:
             return None
-    found = unsettled(node, rows, replace(path.scan, at="new"), held, few=True)
+        name = f"sw@behind{next(numbers)}"
+        name_frame(spark, name, state.scan(spark), lasts=False)
+        return Input(name, waiting.schema, state.weighted)
+
+    found = unsettled_among(node, Input("sw@added", node.schema, False), known, "new")
+    if found is None:
+        return None
     name_frame(spark, "sw@added", added.scan(spark), lasts=False)
     for name, table in leaves(view.engine, sorted({x.table for x in found.walk() if isinstance(x, Scan)})).items():
         name_frame(spark, table_view(name, "new"), table.snapshot(spark, view.version), lasts=False)
